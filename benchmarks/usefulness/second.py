@@ -22,63 +22,36 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from functools import cache, partial
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image
 
 from benchmarks.judges import CNN, Pictures, judge, load_onnx
 from benchmarks.library.judges import Remembering, RememberingEncoder
-from benchmarks.private_sets import DATA, SIDE, available, say_nothing, whole
-from benchmarks.release.data import PER_CLASS, RealSet, draw_candidates
+from benchmarks.private_sets import available
 from benchmarks.release.seen import CANDIDATES, arguments, repeat_classes
-from benchmarks.rows import Row, resume_in_steps, table
+from benchmarks.rows import Row, resume_in_steps
 from benchmarks.selectors.grid import Trial
 from benchmarks.selectors.trial import Watch, make_plan, ran
-from benchmarks.split import SETS
-from benchmarks.usefulness.__main__ import other_domain, paint_noise
-from benchmarks.usefulness.cases import PICKED, WORDS, WORTH, share_of_way
+from benchmarks.usefulness.cases import PICKED, share_of_way
+from benchmarks.usefulness.second_rules import HEAD, SHOTS, VOTERS, pages
+from benchmarks.usefulness.second_sources import SOURCES, Draw, FromPools, fill_pools
 from pcevolve.keeper.evaluation.heads import CNN_SIDE, QUICK_STEPS, Training, train_cnn
-from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.dp.mechanisms import FloatArray, SeededNoise
-from pcevolve.public.encoders import BUNDLED, JOINED, load_encoder
+from pcevolve.public.encoders import JOINED, load_encoder
 from pcevolve.public.encoders.singly import pixel_array
-from pcevolve.public.evolution import Ask
 from pcevolve.public.geometry.distances import squared_distances
 from pcevolve.public.geometry.frame import MOST_AXES, project
 from pcevolve.public.modality import Images
-from pcevolve.public.release import Candidate
 from pcevolve.public.selectors.means import aims_of, means_of, rank
 from pcevolve.public.selectors.selection import Measurement, SelectionInput
 from pcevolve.public.selectors.sums import CentreFirst
 from pcevolve.public.usefulness import BOUNDS
-from pcevolve_shared import images as wire
 
-HEAD = "squeezenet"
-JUDGES = (HEAD, CNN)
-SHOTS = (10, 50)
-APART = ("few", "half", "textures", "objects")
-"""Sources that had no say in the bound of *not useful*."""
-SOURCES = ("real", "quarter", "bundled", "other", "swapped", "noise", *APART)
-ASKED = 80
-"""Candidates of each class, as runs ask for them."""
-OF_SET = {"few": 4, "quarter": 20, "half": 40}
-"""Of ``ASKED`` of each class, images of the set; the others are of another one."""
-ALIEN = ("other", "swapped", "noise", "textures", "objects")
-"""Sources without an image of the domain."""
-FOLDERS = {
-    "textures": [f"dtd_textures/{name}" for name in ("banded", "braided", "bubbly", "bumpy", "crystalline")],
-    "objects": [f"public_images/{name}" for name in ("bird", "clothing", "flower", "fruit", "vegetable")],
-}
-"""A folder for each class, in turn."""
-VOTERS = (JOINED, BUNDLED)
-"""That of which each half checks the other, and the default."""
-TESTED = 200
 DEFAULT = (
     "malaria:parasitized,uninfected",
     "waste:cardboard,glass bottle,metal can,paper,plastic container",
@@ -90,36 +63,6 @@ DEFAULT = (
     "blood:platelet,red blood cells,single red blood cell,white blood cell",
 )
 """The sets of ``benchmarks.voters``."""
-Pool = list[Image.Image]
-
-
-@dataclass
-class FromPools:
-    """The generator of one run: hands out images of each class's pool in turn, whatever it is asked."""
-
-    pools: dict[str, Iterator[Image.Image]]
-    made: dict[str, Image.Image] = field(default_factory=dict)
-
-    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
-        """Name candidates; here their ids stand for their digests."""
-        for call, _ in asks:
-            names = [call.output(place) for place in range(call.count)]
-            self.made.update({name: next(self.pools[call.label]) for name in names})
-            yield tuple(Candidate(name, call.label, call.iteration, None, name) for name in names)
-
-    def received(self, digest: str) -> bytes:
-        """A picture."""
-        return _encode(self.made[digest])
-
-
-_ENCODED: dict[int, tuple[Image.Image, bytes]] = {}
-"""By identity: the image, which keeps its number for as long as it is here, and its bytes."""
-
-
-def _encode(image: Image.Image) -> bytes:
-    if id(image) not in _ENCODED:
-        _ENCODED[id(image)] = image, wire.encode(image)
-    return _ENCODED[id(image)][1]
 
 
 @dataclass(frozen=True)
@@ -210,42 +153,12 @@ def write(out: Path, rows: Sequence[Row], asked: Sequence[Row]) -> None:
     print("\n".join(pages(rows)))
 
 
-@cache
-def read_set(name: str) -> PrivateDataset:
-    """One set; of each class at most ``PER_CLASS`` images, the same in every run; names say nothing."""
-    records = whole(name)
-    random, classes = np.random.default_rng(0), range(len(records.labels))
-    kept = [random.permutation(np.flatnonzero(records.targets == each))[:PER_CLASS] for each in classes]
-    return say_nothing(records.subset(np.concatenate(kept)))
-
-
-@dataclass(frozen=True)
-class Draw:
-    """Shots, images that a provider may have, and those that are tested on, of one set and seed."""
-
-    shots: PrivateDataset
-    free: PrivateDataset
-    test: PrivateDataset
-
-    @classmethod
-    def of(cls, name: str, shots: int, seed: int) -> Draw:
-        """Draw; nobody has two of the three."""
-        here, random = read_set(name), np.random.default_rng([seed, shots])
-        classes = range(len(here.labels))
-        own = np.concatenate(
-            [random.permutation(np.flatnonzero(here.targets == each))[:shots] for each in classes]
-        )
-        rest = random.permutation(np.delete(np.arange(len(here)), own))
-        free, test = np.array_split(rest, 2)
-        return cls(here.subset(own), here.subset(free), here.subset(test[:TESTED]))
-
-
 def measure(case: Dataset, eyes: Eyes, folder: Path, by: str = HEAD) -> list[Row]:
     """Run, and have one judge say how much of the way from chance to the shots the dataset goes."""
     drawn = Draw.of(case.set, case.shots, case.seed)
     random = np.random.default_rng([case.seed, case.shots, SOURCES.index(case.source)])
     labels = drawn.shots.labels
-    pools = _fill_pools(case.source, case.set, drawn.free, random, folder)
+    pools = fill_pools(case.source, case.set, drawn.free, random, folder)
     generator = FromPools({label: itertools.cycle(pool) for label, pool in zip(labels, pools, strict=True)})
     trial = Trial(
         case.set,
@@ -306,52 +219,6 @@ _CEILINGS: dict[tuple[str, str, int, int], float] = {}
 """What the shots themselves teach: the same for every source."""
 
 
-def _fill_pools(
-    source: str, name: str, free: PrivateDataset, random: np.random.Generator, folder: Path
-) -> list[Pool]:
-    """Images of each class, in the order in which they are handed out."""
-    classes = range(len(free.labels))
-    if source == "noise":
-        return [_shuffle(_paint(), random) for _ in classes]
-    if source in FOLDERS:
-        folders = [_read_folder(each) for each in FOLDERS[source]]
-        return [_shuffle(folders[k % len(folders)], random) for k in classes]
-    if source == "bundled":
-        about = RealSet([], np.zeros(0), SETS[name].domain, whole(name).labels)
-        return draw_candidates(about, CANDIDATES, folder)
-    if source == "real":
-        return [_shuffle(free.items, random) for _ in classes]
-    other = read_set(other_domain(name))
-    if source == "swapped":
-        kinds = len(other.labels)
-        return [
-            _shuffle(other.subset(np.flatnonzero(other.targets == k % kinds)).items, random) for k in classes
-        ]
-    if source == "other":
-        return [_shuffle(other.items, random) for _ in classes]
-    own = OF_SET[source]
-    mixed = [
-        _shuffle(free.items, random)[:own] + _shuffle(other.items, random)[: ASKED - own] for _ in classes
-    ]
-    return [_shuffle(each, random) for each in mixed]
-
-
-def _shuffle(items: Pictures, random: np.random.Generator) -> Pool:
-    return [each for k in random.permutation(len(items)) if (each := items[k]) is not None]
-
-
-@cache
-def _read_folder(name: str) -> Pool:
-    """Images of a folder and of those in it, small."""
-    files = sorted(path for path in Path(os.environ[DATA], name).rglob("*") if path.is_file())[:ASKED]
-    return [Image.open(path).convert("RGB").resize((SIDE, SIDE)) for path in files]
-
-
-@cache
-def _paint() -> Pool:
-    return list(paint_noise(300))
-
-
 def cross_check(measured: Measurement, scene: SelectionInput, released: FloatArray) -> tuple[float, float]:
     """What each half of the release says of what the other half alone would have picked, as cosines.
 
@@ -386,145 +253,6 @@ def _cosine(own: FloatArray, theirs: FloatArray) -> float:
     own, theirs = own - own.mean(axis=0), theirs - theirs.mean(axis=0)
     scale = float(np.linalg.norm(own) * np.linalg.norm(theirs))
     return float((own * theirs).sum()) / scale if scale else 0.0
-
-
-OWN = "the product's"
-RULES: dict[str, Callable[[Row, float], bool]] = {
-    OWN: lambda row, bound: row["word"] == "useful",
-    "second look": lambda row, bound: _may_be_useful(row) and float(np.mean(row["checks"])) >= bound,
-    "second look at what was drawn to the candidates": lambda row, bound: (
-        _may_be_useful(row) and float(np.mean(row["drawn_checks"])) >= bound
-    ),
-}
-
-
-def _may_be_useful(row: Row) -> bool:
-    """True unless images lie far off, noise hides the classes, or words alone draw them."""
-    words, apart = row["words_agree"], row["classes_apart"]
-    free = words is not None and words >= BOUNDS.matched
-    return row["distance"] <= BOUNDS.far and apart >= BOUNDS.distinct and not free
-
-
-WANTED = 0.95
-FOUND = 0.97
-"""Of datasets without an image of the domain, how many are to be called not useful."""
-
-
-def choose_strange(rows: Sequence[Row]) -> float:
-    """The bound of *not useful* in the middle between all that is worth it and ``FOUND`` of what has nothing of it."""
-    chose = [row for row in rows if row["source"] not in APART]
-    worth = max(
-        row["nearest"] for row in chose if row["source"] not in ALIEN and row["closed"][HEAD] >= WORTH
-    )
-    alien = np.quantile([row["nearest"] for row in chose if row["source"] in ALIEN], 1 - FOUND)
-    return float(worth + alien) / 2
-
-
-def list_bounds(rows: Sequence[Row]) -> Iterator[list[str]]:
-    """Of each bound of *not useful*, and of that chosen without each set, how many are found and how many wronged."""
-    names = dict.fromkeys(row["set"] for row in rows)
-    apart = {name: choose_strange([row for row in rows if row["set"] != name]) for name in names}
-    bounds: dict[str, Callable[[Row], bool]] = {
-        f"nearest quarter, {bound}": partial(_is_beyond, "nearest", dict.fromkeys(names, bound))
-        for bound in (0.7, 0.75, 0.8, 0.85, 0.9, 1.0)
-    }
-    bounds["all images, 0.9"] = partial(_is_beyond, "distance", dict.fromkeys(names, 0.9))
-    chosen = (
-        f"nearest quarter, chosen without the set, {min(apart.values()):.2f} to {max(apart.values()):.2f}"
-    )
-    bounds[chosen] = partial(_is_beyond, "nearest", apart)
-    for called, beyond in bounds.items():
-        cells = []
-        for part in (False, True):
-            here = [row for row in rows if (row["source"] in APART) == part]
-            alien = [beyond(row) for row in here if row["source"] in ALIEN]
-            worth = [
-                beyond(row) for row in here if row["source"] not in ALIEN and row["closed"][HEAD] >= WORTH
-            ]
-            cells += [_share_of(sum(each), len(each)) for each in (alien, worth)]
-        yield [called, *cells]
-
-
-def _is_beyond(figure: str, bounds: Mapping[str, float], row: Row) -> bool:
-    return bool(row[figure] > bounds[row["set"]])
-
-
-def choose_bound(rows: Sequence[Row], rule: str, name: str) -> float:
-    """The least bound at which the word is right in 95 of 100 by a judge."""
-    for bound in np.arange(0.0, 1.0, 0.02):
-        said = [row for row in rows if RULES[rule](row, bound)]
-        if said and np.mean([row["closed"][name] >= WORTH for row in said]) >= WANTED:
-            return float(bound)
-    return 1.0
-
-
-def pages(rows: Sequence[Row]) -> Iterator[str]:
-    """Of each rule, how often it is right and of how much of what is worth it it is said, by shots and judge."""
-    lines = []
-    for voter, rule, shots in itertools.product(VOTERS, RULES, SHOTS):
-        here = [row for row in rows if (row["voter"], row["shots"]) == (voter, shots)]
-        if not here or (rule != OWN and voter != JOINED):
-            continue
-        said, bounds = [], []
-        for name in dict.fromkeys(row["set"] for row in here):
-            bound = choose_bound([row for row in here if row["set"] != name], rule, HEAD)
-            bounds.append(bound)
-            said += [row for row in here if row["set"] == name and RULES[rule](row, bound)]
-        chosen = "" if rule == OWN else f"{min(bounds):.2f} to {max(bounds):.2f}"
-        lines.append([voter, rule, str(shots), str(len(here)), chosen, *_rates(here, said)])
-    heads = ["selected by", "rule", "shots", "datasets", "bounds"]
-    heads += [
-        f"{what}, {each}"
-        for each in JUDGES
-        for what in ("right, of those called useful", "called so, of those worth it")
-    ]
-    yield table(heads, lines)
-    for voter in VOTERS:
-        here = [row for row in rows if row["voter"] == voter]
-        yield table(
-            [
-                f"bound of not useful, {voter}",
-                *(
-                    f"{what}{where}"
-                    for where in ("", ", apart")
-                    for what in ("nothing of the domain, found", "worth it, called so")
-                ),
-            ],
-            list_bounds(here),
-        )
-        yield table(
-            [f"provider, {voter}", "datasets", *(f"{word}: worth it" for word in WORDS)], list_words(here)
-        )
-
-
-def _rates(rows: Sequence[Row], said: Sequence[Row]) -> Iterator[str]:
-    """Of each judge, how often what was said is right, and of how much of what is worth it it was said."""
-    for each in JUDGES:
-        asked = [row["closed"][each] >= WORTH for row in rows if each in row["closed"]]
-        right = [row["closed"][each] >= WORTH for row in said if each in row["closed"]]
-        yield _share_of(sum(right), len(right))
-        yield _share_of(sum(right), sum(asked))
-
-
-def list_words(rows: Sequence[Row]) -> Iterator[list[str]]:
-    """Of each kind of provider, how many datasets got which word, and how many of these are worth it, by the head."""
-    for source in SOURCES:
-        here = [row for row in rows if row["source"] == source]
-        cells = []
-        for word in WORDS:
-            said = [row for row in here if row["word"] == word]
-            cells.append(f"{len(said)}: {sum(row['closed'][HEAD] >= WORTH for row in said)}")
-        yield [source, str(len(here)), *cells]
-
-
-def _share_of(some: int, of: int) -> str:
-    """A share with its 95 % interval, by Wilson."""
-    if not of:
-        return "–"
-    share, z = some / of, 1.96
-    middle, half = share + z**2 / (2 * of), z * (share * (1 - share) / of + z**2 / (4 * of**2)) ** 0.5
-    low, high = ((middle + sign * half) / (1 + z**2 / of) for sign in (-1, 1))
-    return f"{some} of {of}: {100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
 
 
 if __name__ == "__main__":

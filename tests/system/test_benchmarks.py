@@ -19,7 +19,8 @@ from benchmarks.oracles.stops import share
 from benchmarks.prototypes import draw_top
 from benchmarks.selectors.yardsticks import RADIUS, sum_clipped
 from benchmarks.usefulness.cases import Verdict
-from benchmarks.usefulness.second import choose_bound, cross_check
+from benchmarks.usefulness.second import cross_check
+from benchmarks.usefulness.second_rules import choose_bound
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.geometry.frame import STEP, Frame
