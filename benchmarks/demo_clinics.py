@@ -22,16 +22,11 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from PIL import Image
-
-mpl.use("svg")
-from matplotlib import pyplot as plt
 
 from benchmarks.rows import parser_of
 from pcevolve.auditing import audit
@@ -39,10 +34,12 @@ from pcevolve.keeper.clinics.keys import OwnerKey
 from pcevolve.keeper.evaluation.heads import CNN_SIDE, QUICK_STEPS, Training, train_cnn
 from pcevolve.keeper.private.bundled import load_cells
 from pcevolve.public.encoders.singly import pixel_array
-from pcevolve.public.pages.report.charts import FigureOverSeeds
+from pcevolve.public.pages.rendering import compile_page, inline_parts, read_own, read_style
+from pcevolve.public.pages.report.charts import Chart, FigureOverSeeds, Series
 from pcevolve.public.screen import lay_out
 
 PREPARE = Path(__file__).parents[1] / "docker" / "clinics" / "prepare.py"
+PAGE = Path(__file__).with_suffix(".html.j2")
 BIN = Path(sys.executable).parent
 OWNERS = ("north", "east", "south")
 EPSILON = "1"
@@ -241,55 +238,39 @@ def judge_figures(rows: Sequence[Row]) -> str:
     if one.half is None or three.half is None:
         return (
             "one or two draws of the noise each: another draw moves a figure by some fifteen points, so these show no "
-            'difference (ARGS="--rounds 3" draws thrice; docs/results/clinics.md has ten draws)'
+            'difference (make demo-clinics ARGS="--rounds 3" draws thrice; docs/results/clinics.md has ten draws)'
         )
     if three.mean - three.half > one.mean + one.half:
         return "three owners together have more than one alone: their 95 % intervals are apart"
     return "too noisy to tell: three owners' 95 % interval does not lie above one owner's"
 
 
-def draw(rows: Sequence[Row], out: Path) -> None:
+def draw(rows: Sequence[Row]) -> Chart:
     """The picture: accuracy over the number of owners, and what stands beside it."""
-    figure, axes = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
-    for kind, style in (("words", ":"), ("random", "-."), ("pooled", "--")):
-        mean = collect(rows, kind).mean
-        axes.axhline(
-            mean, color="#5b616b", linestyle=style, linewidth=1.2, label=f"{BESIDE[kind]}: {mean:.0f}"
-        )
     found = [collect(rows, kind) for kind in ("1", "2", "3")]
-    axes.errorbar(
-        (1, 2, 3), [each.mean for each in found], yerr=[each.half or 0 for each in found],
-        color="#0b5d6b", marker="o", capsize=3, label="summed under masks",
+    own = tuple((place, each.mean) for place, each in enumerate(found))
+    series = [Series("summed under masks", own, tuple(each.half or 0.0 for each in found))]
+    for kind, told in BESIDE.items():
+        mean = collect(rows, kind).mean
+        series.append(Series(f"{told}: {mean:.0f}", tuple((place, mean) for place in range(3))))
+    summary = f"one owner {spell(found[0])}, two {spell(found[1])}, three {spell(found[2])} %"
+    return Chart(
+        "Accuracy on real images over the number of owners", summary, series, top=100.0,
+        spell=lambda value: f"{value:.0f} %", axis="owners", columns=("1", "2", "3"),
     )  # fmt: skip
-    for row in rows:
-        if row["kind"] in "123":
-            axes.plot(int(row["kind"]), row["accuracy"], ".", color="#0b5d6b", alpha=0.4)
-    axes.set_xticks((1, 2, 3), ["one owner", "two", "three"])
-    axes.set_xlim(0.7, 3.3)
-    axes.set_ylim(0, 100)
-    axes.set_ylabel("accuracy on real images, %")
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(out, metadata={"Date": None})
-    plt.close(figure)
 
 
 def write_page(rows: Sequence[Row], root: Path) -> Path:
     """A page with the picture, the figures and what they show."""
     names = {"1": "one owner alone", "2": "two owners, summed", "3": "three owners, summed", **BESIDE}
-    lines = [
-        f"<tr><td>{escape(told)}</td><td>{spell(collect(rows, kind))}</td></tr>"
-        for kind, told in names.items()
-    ]
-    picture = (root / "clinics.svg").read_text()
-    page = root / "clinics.html"
+    template = compile_page("report/chart").environment.from_string(PAGE.read_text(encoding="utf-8"))
+    page, style = root / "clinics.html", inline_parts(read_style(), read_own("report/chart.css"))
+    facts = [(told, spell(collect(rows, kind))) for kind, told in names.items()]
     page.write_text(
-        "<!doctype html><meta charset=utf-8><title>Three owners, one dataset</title>"
-        "<body style='font:16px system-ui;max-width:44rem;margin:2rem auto;padding:0 1rem'>"
-        f"<h1>Three owners, one dataset</h1><p>Blood cells of four kinds under names that say nothing, ten images of "
-        f"each with each owner, ε = {EPSILON}. Accuracy in % of networks trained from scratch on each dataset, on "
-        f"cells that nobody has; {escape(judge_figures(rows))}.</p>{picture[picture.index('<svg') :]}"
-        f"<table><tr><th>dataset</th><th>accuracy, %</th></tr>{''.join(lines)}</table>"
+        template.render(
+            style=style, epsilon=EPSILON, verdict=judge_figures(rows), drawn=draw(rows), rows=facts
+        ),
+        encoding="utf-8",
     )
     return page
 
@@ -324,8 +305,6 @@ def main() -> None:
                     flush=True,
                 )
     (root / "clinics.json").write_text(json.dumps(rows, indent=1) + "\n")
-    with mpl.rc_context({"svg.hashsalt": "clinics"}):  # the same picture for the same figures
-        draw(rows, root / "clinics.svg")
     page = write_page(rows, root)
     from rich.console import Console
 
