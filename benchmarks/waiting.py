@@ -162,8 +162,8 @@ def run(out: str, address: str, candidates: str) -> None:
     from pcevolve.public.transcript.log import Transcript
     from pcevolve.wire import execution
     from pcevolve.wire.egress import pace
-    from pcevolve.wire.egress.gate import Gate
     from pcevolve.wire.egress.pace import Pace
+    from pcevolve.wire.egress.questions import OpeningQuestions
 
     stages = Stages()
     seconds, watch = stages.seconds, stages.watch
@@ -175,7 +175,7 @@ def run(out: str, address: str, candidates: str) -> None:
     watch(Pace, "_pad", "fills its ticks")
     watch(execution, "publish", "dataset and pages")
     watch(execution, "write_report", "dataset and pages")
-    watch(Gate, "hello", "greeting")
+    watch(OpeningQuestions, "hello", "greeting")
     private = _private(Path(f"{out}-private"))
     seconds["imports"] = time.perf_counter() - began
     pcevolve.evolve(

@@ -206,7 +206,7 @@ def play(setting: Setting, side: int, noise: Noise, folder: Path, selector: Sele
         data.unit_name,
     ).enrol()
     gate = Gate(transcript, spoken, ADDRESS, provider, RetryPolicy(seconds=1, first=1))
-    gate.hello(plan.run_id)
+    gate.questions.hello(plan.run_id)
     gate.begin(plan, account.is_committed, account.read_measured)
     judge = _judge(setting, data, account, noise, transcript, selector)
     evolve(plan, gate, judge, Silent(), Usability(plan, transcript.bodies.file).identify)

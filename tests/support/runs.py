@@ -234,7 +234,7 @@ class SmallRun:
             pace,
             meter,
         )
-        gate.hello(plan.run_id)
+        gate.questions.hello(plan.run_id)
         for data in () if plan.start is None else RELEASED:
             transcript.bodies.keep(data)
         rule = Usability(plan, transcript.bodies.file)

@@ -41,7 +41,7 @@ def approve(
     meter, address, due = connection.meter, connection.address, tuple(calls)
     asks = not address.is_nearby or meter.allowance.cost is not None or meter.allowance.price is not None
     # The provider sees this question too: ask it only where the balance matters.
-    meter.check(meter.forecast(due), connection.gate.balance() if asks else None)
+    meter.check(meter.forecast(due), connection.gate.questions.balance() if asks else None)
     # The limits are checked first: they hold even with ``--yes``.
     if is_agreed:
         return

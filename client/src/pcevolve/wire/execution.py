@@ -280,7 +280,7 @@ def _settle_batch(
     is_known = job.settings.provider.fields is not None
     if is_known or all(call.count == 1 for call in plan.calls.values()):
         return plan
-    if connection.gate.takes_several(plan.provider.model):
+    if connection.gate.questions.takes_several(plan.provider.model):
         return plan
     alone = keeper.settle(statement.model_copy(update={"takes_several": False})).plan
     connection.meter.check(connection.meter.forecast(alone.calls.values()), None)

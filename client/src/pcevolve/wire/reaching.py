@@ -83,7 +83,7 @@ def connect(
 
 def greet(job: RunnerJob, gate: Gate, run_id: str) -> protocol.Settle:
     """Greet the API, and refuse a model that cannot do the run; return what it states about itself."""
-    provider, api_dialect, greeting = job.settings.provider, job.api_dialect, gate.hello(run_id)
+    provider, api_dialect, greeting = job.settings.provider, job.api_dialect, gate.questions.hello(run_id)
     if not provider.greeting:
         return protocol.Settle()
     if provider.adapter is not None:

@@ -10,12 +10,11 @@ from client.wire.egress.rounds import first_round, pay, vary_first
 from pcevolve.errors import EgressError, ProviderUnreachableError, TranscriptError
 from pcevolve.public.release import Prototype
 from pcevolve.public.transcript.log import Transcript
-from pcevolve.wire.egress.address import Address, Route
 from pcevolve.wire.egress.gate import Gate
 from pcevolve.wire.egress.retry import Busy, RetryPolicy
 from pcevolve.wire.egress.transport import Incoming
 from pcevolve.wire.providers.getimg import GetimgDialect
-from pcevolve_shared import images, wire
+from pcevolve_shared import images
 from support.provider import FakeProvider, png
 from support.runs import ADDRESS, RUN_ID, SmallRun, small_plan
 
@@ -63,30 +62,12 @@ def test_a_request_is_on_disk_before_it_leaves(tmp_path):
     assert set(seen) == {"sent"}
 
 
-@pytest.mark.parametrize(
-    ("answer", "told"), [(Incoming(200, (), b'{"balance": 12.5}'), 12.5), (Incoming(502, (), b""), None)]
-)
-def test_a_balance_is_asked_for_before_the_plan_once_and_a_run_begins_without_it(tmp_path, answer, told):
-    provider = FakeProvider(lambda request: answer if request.url.endswith(wire.BALANCE) else None)
-    asked = []
-    for expected in (told, None):
-        transcript = Transcript(tmp_path / "transcript")
-        patience = RetryPolicy(seconds=5, first=1, sleep=lambda seconds: None)
-        gate = Gate(transcript, GetimgDialect(), ADDRESS, provider, patience)
-        gate.hello(RUN_ID)
-        assert gate.balance() == expected
-        gate.begin(small_plan(), lambda receipt: False, lambda iteration: b"")
-        transcript.close()
-        asked.append([each.url.endswith(wire.BALANCE) for each in provider.requests].count(True))
-    assert asked[0] == asked[1] > 0
-
-
 def test_before_there_is_a_plan_no_call_leaves(tmp_path):
     provider = FakeProvider()
     gate = Gate(
         Transcript(tmp_path / "transcript"), GetimgDialect(), ADDRESS, provider, RetryPolicy(seconds=5)
     )
-    gate.hello(RUN_ID)
+    gate.questions.hello(RUN_ID)
     before = len(provider.requests)
     with pytest.raises(EgressError):
         list(gate.answers([(next(iter(small_plan().round(0))), None)]))
@@ -131,17 +112,3 @@ def test_an_unusual_but_honest_answer_does_not_break_the_run(tmp_path, text: str
     assert all(run.transcript.bodies.file(each.digest) for each in made["cut"])
     run.close()
     assert first_round(SmallRun.open(tmp_path)) == made
-
-
-def test_the_record_says_that_there_is_a_proxy_and_not_which(tmp_path):
-    way = Address(
-        "https://127.0.0.1:9", "secret-key", route=Route(proxy="http://proxy.ward-7.clinic.example:3128")
-    )
-    run = SmallRun.open(tmp_path, small_plan(api="https://127.0.0.1:9"), address=way)
-    run.finish()
-    assert run.transcript.entries[0].record.proxied
-    kept = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
-    assert not any(b"ward-7" in each for each in kept)
-    run.close()
-    with pytest.raises(EgressError, match="on record with another API"):  # the same way without the proxy
-        SmallRun.open(tmp_path, run.plan, address=Address("https://127.0.0.1:9", "secret-key"))

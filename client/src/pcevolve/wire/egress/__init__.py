@@ -1,6 +1,7 @@
 """The only way out: the gate builds every request, records it, and lets it leave in its turn.
 
 - ``gate``: ``Gate``, the run's ``UntrustedGenerator``.
+- ``questions``: ``OpeningQuestions``: what is asked before there is a plan.
 - ``policy``: builds requests by the rulebook's verdict; asks the ledger about each receipt once.
 - ``exchange``: records one request at a time before it leaves; ``replies``: stores and names a call's
   outputs.

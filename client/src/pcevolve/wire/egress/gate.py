@@ -28,12 +28,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, Receipt
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.records import (
-    BALANCE_SLOT,
-    GREETING_SLOT,
-    TRIAL_SLOT,
-    Answered,
     Finished,
-    Opened,
     Planned,
     RecordedRelease,
 )
@@ -44,6 +39,7 @@ from pcevolve.wire.egress.exchange import RecordedSender
 from pcevolve.wire.egress.losses import Brought, FinalLoss, LossCount
 from pcevolve.wire.egress.pace import Pace, Ready, RequestWindow, Wait
 from pcevolve.wire.egress.policy import Policy, Source
+from pcevolve.wire.egress.questions import OpeningQuestions
 from pcevolve.wire.egress.replies import Replies
 from pcevolve.wire.egress.retry import LossNotice, Notice, RetryPolicy
 from pcevolve.wire.egress.transport import Outgoing, Transport
@@ -67,14 +63,15 @@ class Gate:
         meter: Meter | None = None,
     ) -> None:
         self._transcript = transcript
-        self._dialect = dialect
-        self._address = address
         self._patience = patience
         self._pace = pace or Pace()
         self._meter = meter or Meter(Allowance(), dialect, transcript)
         self._exchange = RecordedSender(transcript, dialect, address, transport, self._pace, self._meter)
         self._policy = Policy(dialect, address, transcript.bodies)
         self._replies = Replies(transcript, self._policy, self._exchange, self._pace, patience)
+        self.questions = OpeningQuestions(
+            transcript, dialect, address, self._policy, self._exchange, patience
+        )
         self._answers: dict[str, tuple[Candidate, ...]] = {}
         self._held: dict[str, tuple[Call, Source]] = {}
         self._recorded: dict[int, Receipt] = {}
@@ -82,82 +79,6 @@ class Gate:
         self._answered: Callable[[int], bytes] = lambda iteration: b""
         self._lineage: Lineage | None = None
         self._window = RequestWindow(1, self._abandon)
-
-    def hello(self, run_id: str) -> bytes:
-        """Return the answer to the greeting, recorded or new (``EgressError`` for a run on record with another API)."""
-        opened = Opened(
-            run_id=run_id,
-            api=self._address.base_url,
-            dialect=self._dialect.name,
-            greets=self._address.greets,
-            authority=self._address.route.authority,
-            proxied=self._address.route.proxy is not None,
-        )
-        if not self._transcript.entries:
-            self._transcript.append(opened)
-        elif self._transcript.entries[0].record != opened:
-            raise EgressError("this run is on record with another API: start a new one with another --out")
-        if not self._address.greets:
-            return b""
-        # From the record when resuming: a new request would tell the provider that the run was interrupted,
-        # and when.
-        for known in self._transcript.answers(GREETING_SLOT):
-            return self._transcript.bodies.get(known.answers[0].body)
-        return self._exchange.obtain(
-            GREETING_SLOT, self._policy.greeting_request(), self._patience.for_first_contact()
-        ).body
-
-    def balance(self) -> float | None:
-        """Return the account's balance, if the API tells it; else None.
-
-        It is asked before the plan is on record and never again: a resumed run is not new.
-
-        Raises:
-            EgressError: The plan is fixed: a question in the middle of a run would reveal something.
-        """
-        self._require_beginning()
-        question = self._policy.balance_request()
-        if question is None or self._transcript.plan() is not None:
-            return None
-        try:
-            answer = self._exchange.obtain(BALANCE_SLOT, question, self._patience.for_first_contact())
-            # With the short retry policy of a first contact: an absent API must not delay the run for an
-            # optional question.
-            return self._dialect.balance(answer.body)
-        except (ProviderRefusedError, ProviderReplyError, ProviderUnreachableError):  # it is only a courtesy
-            return None
-
-    def takes_several(self, model: str) -> bool:
-        """Ask for two texts at once, if only that shows whether a request may ask for several.
-
-        It is asked once, before the plan is on record, which depends on it.
-
-        Raises:
-            EgressError: The plan is fixed.
-            ProviderError: No answer, or a refusal that cannot be about their number.
-        """
-        self._require_beginning()
-        question = self._policy.trial_request(model)
-        if question is None:
-            return True
-        if self._trial() is None:
-            try:
-                self._exchange.obtain(TRIAL_SLOT, question, self._patience.before_plan())
-            # A refusal may be the answer: some APIs refuse to write two texts at once, and the record says
-            # that they did.
-            except ProviderRefusedError:
-                if self._trial() is None:
-                    raise
-        answer = self._trial()
-        if answer is None or not answer.succeeded:
-            return False
-        return self._dialect.takes_several(self._transcript.bodies.get(answer.body))
-
-    def _trial(self) -> Answered | None:
-        """Return the recorded answer that shows whether several texts may be asked for: the last one."""
-        records = (entry.record for entry in reversed(self._transcript.entries))
-        answers = (each for each in records if isinstance(each, Answered))
-        return next((each for each in answers if each.slot == TRIAL_SLOT and each.states_number), None)
 
     def begin(
         self,
@@ -183,7 +104,7 @@ class Gate:
         known = self._transcript.plan()
         if known not in (None, plan):
             raise EgressError("this run is on record with another plan: start a new one with another --out")
-        self._require_beginning()
+        self._policy.require_beginning()
         if known is None:
             self._transcript.append(Planned(plan=plan))
         self._measured, self._lineage, self._answered = measured, lineage, answered
@@ -407,7 +328,3 @@ class Gate:
         # At once: an open connection would show how long the work after the last answer takes.
         if self._policy.complete:
             self._exchange.close()
-
-    def _require_beginning(self) -> None:
-        if self._policy.fixed:
-            raise EgressError("the plan of this run is fixed: what comes before it cannot be done again")

@@ -67,6 +67,11 @@ class Policy:
         """True if there is a plan."""
         return self._state is not None
 
+    def require_beginning(self) -> None:
+        """Refuse what comes before the plan once it is fixed (``EgressError``)."""
+        if self.fixed:
+            raise EgressError("the plan of this run is fixed: what comes before it cannot be done again")
+
     @property
     def calls(self) -> Mapping[str, Call]:
         """Every call of the plan by slot; empty without a plan."""

@@ -1,0 +1,111 @@
+"""Questions to the API before the plan is fixed: the greeting, the balance, and whether it makes several texts at once.
+
+They are the same for any private data, and a resumed run has their answers on record.
+"""
+
+from __future__ import annotations
+
+from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyError, ProviderUnreachableError
+from pcevolve.public.transcript.log import Transcript
+from pcevolve.public.transcript.records import BALANCE_SLOT, GREETING_SLOT, TRIAL_SLOT, Answered, Opened
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.egress.exchange import RecordedSender
+from pcevolve.wire.egress.policy import Policy
+from pcevolve.wire.egress.retry import RetryPolicy
+from pcevolve.wire.providers.dialect import Dialect
+
+
+class OpeningQuestions:
+    """Asks what an API is asked before the plan is on record."""
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        dialect: Dialect,
+        address: Address,
+        policy: Policy,
+        exchange: RecordedSender,
+        patience: RetryPolicy,
+    ) -> None:
+        self._transcript = transcript
+        self._dialect = dialect
+        self._address = address
+        self._policy = policy
+        self._exchange = exchange
+        self._patience = patience
+
+    def hello(self, run_id: str) -> bytes:
+        """Return the answer to the greeting, recorded or new (``EgressError`` for a run on record with another API)."""
+        opened = Opened(
+            run_id=run_id,
+            api=self._address.base_url,
+            dialect=self._dialect.name,
+            greets=self._address.greets,
+            authority=self._address.route.authority,
+            proxied=self._address.route.proxy is not None,
+        )
+        if not self._transcript.entries:
+            self._transcript.append(opened)
+        elif self._transcript.entries[0].record != opened:
+            raise EgressError("this run is on record with another API: start a new one with another --out")
+        if not self._address.greets:
+            return b""
+        # From the record when resuming: a new request would tell the provider that the run was interrupted,
+        # and when.
+        for known in self._transcript.answers(GREETING_SLOT):
+            return self._transcript.bodies.get(known.answers[0].body)
+        return self._exchange.obtain(
+            GREETING_SLOT, self._policy.greeting_request(), self._patience.for_first_contact()
+        ).body
+
+    def balance(self) -> float | None:
+        """Return the account's balance, if the API tells it; else None.
+
+        It is asked before the plan is on record and never again: a resumed run is not new.
+
+        Raises:
+            EgressError: The plan is fixed: a question in the middle of a run would reveal something.
+        """
+        self._policy.require_beginning()
+        question = self._policy.balance_request()
+        if question is None or self._transcript.plan() is not None:
+            return None
+        try:
+            answer = self._exchange.obtain(BALANCE_SLOT, question, self._patience.for_first_contact())
+            # With the short retry policy of a first contact: an absent API must not delay the run for an
+            # optional question.
+            return self._dialect.balance(answer.body)
+        except (ProviderRefusedError, ProviderReplyError, ProviderUnreachableError):  # it is only a courtesy
+            return None
+
+    def takes_several(self, model: str) -> bool:
+        """Ask for two texts at once, if only that shows whether a request may ask for several.
+
+        It is asked once, before the plan is on record, which depends on it.
+
+        Raises:
+            EgressError: The plan is fixed.
+            ProviderError: No answer, or a refusal that cannot be about their number.
+        """
+        self._policy.require_beginning()
+        question = self._policy.trial_request(model)
+        if question is None:
+            return True
+        if self._trial() is None:
+            try:
+                self._exchange.obtain(TRIAL_SLOT, question, self._patience.before_plan())
+            # A refusal may be the answer: some APIs refuse to write two texts at once, and the record says
+            # that they did.
+            except ProviderRefusedError:
+                if self._trial() is None:
+                    raise
+        answer = self._trial()
+        if answer is None or not answer.succeeded:
+            return False
+        return self._dialect.takes_several(self._transcript.bodies.get(answer.body))
+
+    def _trial(self) -> Answered | None:
+        """Return the recorded answer that shows whether several texts may be asked for: the last one."""
+        records = (entry.record for entry in reversed(self._transcript.entries))
+        answers = (each for each in records if isinstance(each, Answered))
+        return next((each for each in answers if each.slot == TRIAL_SLOT and each.states_number), None)
