@@ -289,3 +289,12 @@ def few_steps() -> Iterator[None]:
         patch.setattr("pcevolve.keeper.evaluation.heads.train_cnn", partial(train_cnn, steps=40))
         patch.setattr("pcevolve.keeper.evaluation.heads.STEPS", 40)
         yield
+
+
+@pytest.fixture
+def cut_off(words, command, server, broken_img2img) -> Path:
+    """A run that paid for its first round and then lost its API, which is back."""
+    assert command(*words()).code == 6
+    server.speak = online.a1111
+    server.heard.clear()
+    return Path("run").absolute()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from fractions import Fraction
@@ -11,7 +12,7 @@ from typing import Any
 from pcevolve.keeper.ledger.account import Record
 from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.keeper.ledger.ledger import NO_RECORD, Account, Limits, Paid, PrivateUnit, Terms
-from pcevolve.public.privacy import Budget, Event, Relation
+from pcevolve.public.privacy import FREE, Budget, Event, Relation
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
 
 UNITS = tuple(PrivateUnit((each,)) for each in (b"unit 1", b"unit 2", b"unit 3"))
@@ -88,3 +89,24 @@ def never() -> Paid:
 def pay(mine: Account, iteration: int, run: str = "a", event: Event = ONE) -> Receipt:
     """Pay for a round."""
     return mine.pay(query(iteration, run), [event], outcome(f"{run}{iteration}"))
+
+
+def spend(
+    path: Path, run: str, units: Sequence[PrivateUnit], event: Event, unit: str = "image", **options: Any
+) -> Receipt:
+    """A run that asks whether it may, and pays for one release."""
+    mine = account(path, run=run, units=units, unit=unit, **options)
+    mine.require([event])
+    return mine.pay(query(1, run), [event, FREE], outcome())
+
+
+def of_source(namespace: str, **units: Sequence[bytes]) -> tuple[PrivateUnit, ...]:
+    """Units whose names count within a source."""
+    return tuple(PrivateUnit(tuple(digests), name, namespace) for name, digests in units.items())
+
+
+def prints_in(path: Path) -> set[bytes]:
+    """The fingerprints of a run on single images."""
+    with closing(sqlite3.connect(path)) as db:
+        blob = db.execute("SELECT private FROM rows WHERE name = ''").fetchone()[0]
+    return {blob[start : start + 32] for start in range(0, len(blob), 32)}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from safetensors.numpy import load, save
 
 from pcevolve.auditing import audit
 from pcevolve.auditing.summed import CLAIM
@@ -19,17 +19,14 @@ from pcevolve.public.clinics.answers import (
     state_answer,
 )
 from pcevolve.public.finding import Finding
-from pcevolve.public.release import Choice
 from pcevolve.public.transcript.bodies import Bodies
-from pcevolve.public.transcript.chain import GENESIS, Line, digest
-from pcevolve.public.transcript.log import read
-from pcevolve.public.transcript.records import Record, RecordedRelease, to_event
 from support import online
 from support.clinics import bring_together, make_key
+from support.forge import Event, forge
 from support.paid import make_paid_run
 from support.runs import small_plan
 
-Forge = Callable[[Bodies, RecordedRelease], list[Record]]
+Forge = Callable[[Bodies, Event], list[Event]]
 
 
 @pytest.fixture(scope="module")
@@ -48,16 +45,17 @@ def run(honest: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(honest, tmp_path / "run"))
 
 
-def rewrite(run: Path, forge: Forge) -> None:
+def rewrite(run: Path, change: Forge) -> None:
     """Write a record again, with other releases, as one chain."""
-    bodies, head, lines = Bodies(run / "transcript" / "bodies"), GENESIS, list[bytes]()
-    for entry in list(read(run / "transcript")):
-        records = forge(bodies, entry.record) if isinstance(entry.record, RecordedRelease) else [entry.record]
-        for record in records:
-            raw = Line(seq=len(lines), prev=head, event=to_event(record)).encode()
-            lines.append(raw)
-            head = digest(raw)
-    (run / "transcript" / "log.jsonl").write_bytes(b"".join(lines))
+    bodies = Bodies(run / "transcript" / "bodies")
+    forge(
+        run,
+        lambda events: [
+            each
+            for event in events
+            for each in (change(bodies, event) if event["kind"] == "released" else [event])
+        ],
+    )
 
 
 def look(run: Path) -> Finding:
@@ -68,25 +66,23 @@ def look(run: Path) -> Finding:
 def exchange(change: Callable[[list[Exchange]], list[Exchange]]) -> Forge:
     """A forgery of what was asked and answered."""
 
-    def forge(bodies: Bodies, released: RecordedRelease) -> list[Record]:
-        if released.answers is None:
-            return [released]
-        changed = change(list(decode_exchanges(bodies.file(released.answers))))
-        return [released.model_copy(update={"answers": bodies.keep(encode_exchanges(changed))})]
+    def forge_answers(bodies: Bodies, released: Event) -> list[Event]:
+        changed = change(list(decode_exchanges(bodies.file(released["answers"]))))
+        return [{**released, "answers": bodies.keep(encode_exchanges(changed))}]
 
-    return forge
+    return forge_answers
 
 
 def answer(change: Callable[[Exchange, SignedAnswer], SignedAnswer | None]) -> Forge:
     """A forgery of one owner's answer to the last question."""
 
-    def forge(exchanges: list[Exchange]) -> list[Exchange]:
+    def forge_last(exchanges: list[Exchange]) -> list[Exchange]:
         *rest, last = exchanges
         changed = change(last, last.answers[1])
         kept = () if changed is None else (changed,)
         return [*rest, last.model_copy(update={"answers": (last.answers[0], *kept, last.answers[2])})]
 
-    return exchange(forge)
+    return exchange(forge_last)
 
 
 def sign(question: str, vector: bytes, owner: int = 1) -> SignedAnswer:
@@ -95,19 +91,17 @@ def sign(question: str, vector: bytes, owner: int = 1) -> SignedAnswer:
     )
 
 
-def drop_answers(_bodies: Bodies, released: RecordedRelease) -> list[Record]:
-    return [released.model_copy(update={"answers": None})]
+def drop_answers(_bodies: Bodies, released: Event) -> list[Event]:
+    return [{name: value for name, value in released.items() if name != "answers"}]
 
 
-def release_twice(_bodies: Bodies, released: RecordedRelease) -> list[Record]:
+def release_twice(_bodies: Bodies, released: Event) -> list[Event]:
     return [released, released]
 
 
-def choose_otherwise(_bodies: Bodies, released: RecordedRelease) -> list[Record]:
-    receipt = released.receipt
-    first = receipt.choices[0]
-    turned = Choice(first.label, tuple(reversed(first.chosen)))
-    return [released.model_copy(update={"receipt": replace(receipt, choices=(turned, *receipt.choices[1:]))})]
+def choose_otherwise(_bodies: Bodies, released: Event) -> list[Event]:
+    released["receipt"]["choices"][0]["chosen"].reverse()
+    return [released]
 
 
 FORGERIES: dict[str, tuple[Forge, str]] = {
@@ -157,8 +151,8 @@ def test_an_honest_record_holds(run):
 
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_forged_record_does_not_hold(run, name):
-    forge, said = FORGERIES[name]
-    rewrite(run, forge)
+    change, said = FORGERIES[name]
+    rewrite(run, change)
     found = look(run)
     assert not found.holds
     assert said in found.faults[0]
@@ -170,22 +164,17 @@ def test_a_second_answer_for_a_release_is_a_second_release_which_no_plan_has(run
 
 
 def test_a_measurement_that_is_not_the_sum_is_refused(run):
-    def forge(bodies: Bodies, released: RecordedRelease) -> list[Record]:
-        from safetensors.numpy import load, save
-
-        if not released.receipt.measured:
-            return [released]
-        arrays = load(bodies.file(released.receipt.measured))
+    def exaggerate(bodies: Bodies, released: Event) -> list[Event]:
+        arrays = load(bodies.file(released["receipt"]["measured"]))
         arrays["middle"] = arrays["middle"] + 2 * abs(arrays["middle"]).max()
-        measured = bodies.keep(save(arrays))
-        return [released.model_copy(update={"receipt": replace(released.receipt, measured=measured)})]
+        return [{**released, "receipt": {**released["receipt"], "measured": bodies.keep(save(arrays))}}]
 
-    rewrite(run, forge)
+    rewrite(run, exaggerate)
     assert "not the sum" in look(run).faults[0]
 
 
 def test_a_run_of_one_owner_names_no_answers(tmp_path):
     run = make_paid_run(tmp_path / "run", small_plan(method="pcevolve"))
     assert [each for each in audit(run) if each.claim == CLAIM] == []
-    rewrite(run, lambda bodies, each: [each.model_copy(update={"answers": bodies.keep(b"any")})])
+    rewrite(run, lambda bodies, each: [{**each, "answers": bodies.keep(b"any")}])
     assert look(run).faults[0] == "receipt for iteration 1: names answers of owners that the plan has not"

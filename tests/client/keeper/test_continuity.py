@@ -44,15 +44,6 @@ def copied(server) -> Callable[..., None]:
     return at
 
 
-@pytest.fixture
-def cut_off(words, command, server, broken_img2img) -> Path:
-    """A run that paid for its first round and then lost its API."""
-    assert command(*words()).code == 6
-    server.speak = online.a1111
-    server.heard.clear()
-    return Path("run").absolute()
-
-
 def draw_others(heard: online.Heard) -> online.Reply:
     """Answer with images of other seeds, so that equal noise cannot make two runs the same."""
     if not heard.body:

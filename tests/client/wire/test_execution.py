@@ -24,15 +24,6 @@ from support.accounts import set_cap
 from support.online import Heard, Reply
 
 
-@pytest.fixture
-def cut_off(server, words, command, broken_img2img) -> Path:
-    """A run that paid for its first round and then lost its API."""
-    assert command(*words()).code == 6
-    server.speak = online.a1111
-    server.heard.clear()
-    return Path("run").absolute()
-
-
 def test_a_run_goes_on_by_its_folder_alone_from_anywhere(cut_off, tmp_path, monkeypatch, command):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")

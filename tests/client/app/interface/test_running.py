@@ -62,16 +62,6 @@ def test_what_progress_raises_ends_the_run_and_the_run_goes_on_from_there(evolve
     assert result.verify()
 
 
-def test_a_key_opens_the_api_and_is_written_nowhere(evolved, native, tmp_path):
-    key = "sk-5ecret-0123456789"
-    provider = pcevolve.Provider(native.address, key=key)
-    assert key not in repr(provider)
-    evolved(provider=provider, method="t2i")
-    assert {each.headers["authorization"] for each in native.heard} == {f"Bearer {key}"}
-    found = subprocess.run(["grep", "-r", key, tmp_path], capture_output=True, text=True)
-    assert found.stdout == ""
-
-
 def test_a_model_as_an_object_is_told_that_a_server_is_its_way(evolved):
     with pytest.raises(
         pcevolve.UsageError, match="not a object: a model of your own is reached through a server"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,11 @@ from pcevolve.keeper.clinics.record import find_plan
 from pcevolve.keeper.continuity import find_disagreement, find_fault
 from pcevolve.keeper.ledger.ledger import Ledger
 from pcevolve.public.clinics import messages
-from pcevolve.public.release import Choice
 from pcevolve.public.run.folder import RunFolder
-from pcevolve.public.transcript.chain import GENESIS, Line, digest
-from pcevolve.public.transcript.log import read
+from pcevolve.public.transcript.chain import digest
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.transcript.records import Received, Record, RecordedRelease, to_event
 from support.clinics import Together, bring_together
+from support.forge import Event, forge
 
 
 @pytest.fixture
@@ -29,16 +26,6 @@ def finished(tmp_path: Path, clinics_api: str) -> Together:
     made = bring_together(tmp_path, clinics_api, appearance="as-is")
     made.carry_out()
     return made
-
-
-def rewrite(folder: Path, change: object) -> None:
-    head, lines = GENESIS, list[bytes]()
-    for entry in list(read(folder / "transcript")):
-        record: Record = change(entry.record)  # type: ignore[operator]
-        raw = Line(seq=len(lines), prev=head, event=to_event(record)).encode()
-        lines.append(raw)
-        head = digest(raw)
-    (folder / "transcript" / "log.jsonl").write_bytes(b"".join(lines))
 
 
 def check(made: Together) -> None:
@@ -65,21 +52,17 @@ def test_a_record_that_grows_is_taken_in_from_where_it_was_left(finished):
     owner.close()
 
 
-def choose_otherwise(record: Record) -> Record:
-    if not isinstance(record, RecordedRelease):
-        return record
-    first, *rest = record.receipt.choices
-    turned = Choice(first.label, tuple(reversed(first.chosen)))
-    return record.model_copy(update={"receipt": replace(record.receipt, choices=(turned, *rest))})
+def choose_otherwise(event: Event) -> None:
+    if event["kind"] == "released":
+        event["receipt"]["choices"][0]["chosen"].reverse()
 
 
-def drop_answers(record: Record) -> Record:
-    return record.model_copy(update={"answers": None}) if isinstance(record, RecordedRelease) else record
+def drop_answers(event: Event) -> None:
+    event.pop("answers", None)
 
 
-def bring_more(record: Record) -> Record:
-    more = {"outputs": (*record.outputs, record.outputs[0])} if isinstance(record, Received) else {}
-    return record.model_copy(update=more)
+def bring_more(event: Event) -> None:
+    event.get("outputs", []).extend(event.get("outputs", [])[:1])
 
 
 @pytest.mark.parametrize(
@@ -91,7 +74,7 @@ def bring_more(record: Record) -> Record:
     ],
 )
 def test_a_record_of_a_coordinator_that_lies_is_refused(finished, change, said):
-    rewrite(finished.run.folder.root, change)
+    forge(finished.run.folder.root, lambda events: [change(each) for each in events] and events)
     with pytest.raises(ProtocolError, match=said):
         check(finished)
 
@@ -103,33 +86,26 @@ def test_a_record_without_a_plan_for_several_is_none(tmp_path):
         find_plan(RunFolder(tmp_path))
 
 
-@pytest.fixture
-def finish(tmp_path: Path, clinics_api: str) -> Together:
-    made = bring_together(tmp_path, clinics_api)
-    made.carry_out()
-    return made
-
-
 def look(made: Together, place: int) -> str | None:
     with closing(Ledger(made.folder / f"owner-{place}" / "ledger" / "ledger.sqlite")) as ledger:
         return find_disagreement(RunReader.strict(made.run.folder.root), ledger)
 
 
-def test_each_owners_answers_are_what_its_ledger_committed(finish):
-    assert [look(finish, place) for place in range(3)] == [None, None, None]
-    with closing(Ledger(finish.folder / "owner-0" / "ledger" / "ledger.sqlite")) as ledger:
-        assert find_fault(RunReader.strict(finish.run.folder.root), ledger) is None
+def test_each_owners_answers_are_what_its_ledger_committed(finished):
+    assert [look(finished, place) for place in range(3)] == [None, None, None]
+    with closing(Ledger(finished.folder / "owner-0" / "ledger" / "ledger.sqlite")) as ledger:
+        assert find_fault(RunReader.strict(finished.run.folder.root), ledger) is None
 
 
-def test_a_run_of_several_is_listed_as_finished(finish):
-    ledger = finish.folder / "owner-1" / "ledger" / "ledger.sqlite"
+def test_a_run_of_several_is_listed_as_finished(finished):
+    ledger = finished.folder / "owner-1" / "ledger" / "ledger.sqlite"
     told = CliRunner().invoke(app, ["status", "--ledger", str(ledger)]).output
     assert told.startswith("finished")
 
 
-def test_answers_that_the_ledger_has_not_are_counted(finish, monkeypatch):
+def test_answers_that_the_ledger_has_not_are_counted(finished, monkeypatch):
     paid = Ledger.payments
     monkeypatch.setattr(Ledger, "payments", lambda self, run_id: paid(self, run_id)[:1])
-    said = look(finish, 2) or ""
+    said = look(finished, 2) or ""
     assert "answers in" in said
     assert "are not what the ledger" in said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 
 import pytest
 
@@ -13,13 +12,7 @@ from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.dp.accountants import epsilon
 from pcevolve.public.privacy import FREE, Event
 from pcevolve.public.release import Receipt
-from support.accounts import ONE, account, images, outcome, patients, pay, query
-
-
-def prints_in(path):
-    """The fingerprints of a run on single images."""
-    blob = sqlite3.connect(path).execute("SELECT private FROM rows WHERE name = ''").fetchone()[0]
-    return {blob[start : start + 32] for start in range(0, len(blob), 32)}
+from support.accounts import ONE, account, images, outcome, patients, pay, prints_in, query
 
 
 def test_history_tells_every_access_in_the_order_of_payment(path):

@@ -20,8 +20,8 @@ from pcevolve.keeper.ledger.overlap import Overlap, compute_exposures
 from pcevolve.keeper.ledger.store import LedgerKey
 from pcevolve.keeper.ledger.units import RunUnits, UnitPartition, Units
 from pcevolve.public.dp.accountants import epsilon
-from pcevolve.public.privacy import FREE, Budget, Event
-from support.accounts import account, budget, gaussian, images, outcome, patients, query
+from pcevolve.public.privacy import Budget, Event
+from support.accounts import account, budget, gaussian, images, of_source, outcome, patients, query, spend
 from support.examples import examples
 
 IMAGES = images(b"1", b"2", b"3", b"4")
@@ -30,12 +30,6 @@ PURE = Event("exponential", "1/2")
 THREE = Event("exponential", "3")
 NOISE = Event("gaussian", "6")
 KEY = LedgerKey(bytes(32))
-
-
-def spend(path, run, units, event, unit="image", **options):
-    mine = account(path, run=run, units=units, unit=unit, **options)
-    mine.require([event])
-    return mine.pay(query(1, run), [event, FREE], outcome())
 
 
 def worst(mine, others, relation="replace-one", most=None):
@@ -75,10 +69,6 @@ def test_a_patient_with_new_images_is_the_same_patient(path):
     with pytest.raises(BudgetError, match=r"for the most exposed patient, .* would make it 6"):
         april.require([THREE])
     account(path, "others", patients(p19=[b"5", b"6"]), unit="patient").require([THREE])
-
-
-def of_source(namespace, **units):
-    return tuple(PrivateUnit(tuple(digests), name, namespace) for name, digests in units.items())
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])

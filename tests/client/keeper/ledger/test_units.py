@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import pytest
 
 from pcevolve.errors import DataError
 from pcevolve.keeper.ledger.ledger import PrivateUnit
-from pcevolve.public.privacy import FREE, Event
-from support.accounts import (
-    account,
-    outcome,
-    patients,
-    query,
-)
+from pcevolve.public.privacy import Event
+from support.accounts import account, of_source, patients, prints_in, spend
 
 PATIENTS = patients(p=[b"1", b"2", b"3"], q=[b"4"])
 THREE = Event("exponential", "3")
-
-
-def spend(path, run, units, event, unit="image", **options):
-    mine = account(path, run=run, units=units, unit=unit, **options)
-    mine.require([event])
-    return mine.pay(query(1, run), [event, FREE], outcome())
 
 
 @pytest.mark.parametrize(
@@ -33,10 +20,6 @@ def spend(path, run, units, event, unit="image", **options):
 def test_a_name_is_known_again_however_it_is_spelled(path, kind, name):
     spend(path, "a", [PrivateUnit((b"1",), "Zo\u00e9")], THREE, unit="patient")
     assert account(path, "b", [PrivateUnit((b"2",), name)], unit=kind).compute_spent_before() == 3
-
-
-def of_source(namespace, **units):
-    return tuple(PrivateUnit(tuple(digests), name, namespace) for name, digests in units.items())
 
 
 def test_patients_of_one_name_in_two_sources_are_two_and_each_is_known_again_in_his_own(path):
@@ -72,12 +55,6 @@ def test_units_that_cannot_be_told_apart_are_refused(path, units, fault):
 def test_no_unit_may_have_more_images_than_declared(path):
     with pytest.raises(DataError, match=r"a patient has more images than data.unit_size 2 says"):
         account(path, "a", PATIENTS, unit="patient", unit_size=2)
-
-
-def prints_in(path):
-    """The fingerprints of a run on single images."""
-    blob = sqlite3.connect(path).execute("SELECT private FROM rows WHERE name = ''").fetchone()[0]
-    return {blob[start : start + 32] for start in range(0, len(blob), 32)}
 
 
 def test_fingerprints_reveal_nothing_without_the_key(path):

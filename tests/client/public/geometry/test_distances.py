@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy.spatial.distance import cdist
 
 from pcevolve.public.geometry import distances
 from pcevolve.public.geometry.distances import (
-    FEW_PRODUCTS,
     _Search,
     find_centres,
     nearest_candidates,
@@ -248,17 +246,6 @@ def test_centres_are_at_rest_where_they_are_found():
     assert np.abs(found - means).max() < 1e-5
 
 
-def test_votes_in_blocks_are_those_of_all_at_once_and_a_tie_goes_to_the_first(monkeypatch):
-    random = np.random.default_rng(0)
-    points, candidates = (random.integers(0, 3, (count, 4)).astype(float) for count in (200, 40))
-    places = np.flatnonzero(random.random(200) < 0.5)
-    whole = nearest_candidates(points[places], candidates)
-    monkeypatch.setattr(distances, "BLOCK_ROWS", 7)
-    assert np.array_equal(nearest_of_some(points, places, candidates), whole)
-    several = nearest_of_some(points, places, candidates, 3)
-    assert np.array_equal(several[:, :1], whole)
-
-
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 40), width=st.integers(1, 40))
 def test_a_records_distances_are_the_same_to_the_last_bit_in_any_company(seed, count, width):
     random = np.random.default_rng(seed)
@@ -267,15 +254,6 @@ def test_a_records_distances_are_the_same_to_the_last_bit_in_any_company(seed, c
     assert np.array_equal(distances.distances(points, pool), alone)
     far = 1e8 + np.array([[0.0], [3.0], [1.0]])  # small differences are not lost
     assert distances.distances(far[:1], far).tolist() == [[0.0, 3.0, 1.0]]
-
-
-def test_a_large_set_of_records_is_counted_to_the_last():
-    random = np.random.default_rng(4)
-    pool, points = random.normal(size=(50, 16)), random.normal(size=(20_000, 16))
-    assert points.size * len(pool) > FEW_PRODUCTS
-    part = slice(7_000, 7_100)
-    expected = cdist(points[part], pool).argmin(axis=1)
-    assert np.array_equal(nearest_candidates(points, pool)[part, 0], expected)
 
 
 def test_what_float32_holds_is_told_and_nan_is_held():

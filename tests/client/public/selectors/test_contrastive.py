@@ -34,10 +34,6 @@ def test_tau_says_how_much_worse_the_farther_candidates_are():
     assert calibrate(CANDIDATES, 0, 0.0).tolist() == [1.0, 1.0, 1.0, 0.0]
 
 
-def test_one_passing_candidate_has_utility_one():
-    assert calibrate(distances(np.array([[1.0], [9.0]]), CENTRES), 0, TAU).tolist() == [1.0, 0.0]
-
-
 @given(
     candidates=hnp.arrays(np.float64, (7, 3), elements=st.floats(allow_nan=True, allow_infinity=True)),
     centres=hnp.arrays(np.float64, (4, 3), elements=st.floats(-100, 100)),

@@ -37,14 +37,10 @@ def test_a_draw_finds_the_best_by_its_odds():
     assert drawn_lift(0, 2, sizes) == pytest.approx(0.1)
 
 
-def test_controls_and_what_follows_a_release_draw_nothing_of_private_data():
-    for method in (RANDOM, TEXT_TO_IMAGE, FOLLOWING):
+def test_controls_and_what_follows_a_release_draw_nothing_of_private_data_and_luck_alone_has_rounds():
+    methods = (RANDOM, TEXT_TO_IMAGE, FOLLOWING)
+    for method in methods:
         assert (method.selector, method.lift) == (None, uniform_lift)
         assert method.tight(Budget(Fraction(1)), scope(iterations=2)) == ((Event("uniform"),),) * 2
-    assert [each.varies for each in (RANDOM, TEXT_TO_IMAGE)] == [True, False]
-
-
-def test_by_default_luck_varies_its_choices_and_the_other_controls_have_no_rounds():
-    budget = Budget(Fraction(10))
-    assert [each.rounds(budget, scope()) for each in (RANDOM, TEXT_TO_IMAGE, FOLLOWING)] == [20, 0, 0]
-    assert [each.varies for each in (RANDOM, TEXT_TO_IMAGE, FOLLOWING)] == [True, False, True]
+    assert [each.rounds(Budget(Fraction(10)), scope()) for each in methods] == [20, 0, 0]
+    assert [each.varies for each in methods] == [True, False, True]

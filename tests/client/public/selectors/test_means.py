@@ -197,12 +197,6 @@ def test_diversity_decides_among_a_tenth_of_a_class_s_candidates_and_no_fewer_th
     assert count_best(scene_of([np.zeros((1, 1))]), eligible) == best
 
 
-def test_a_lone_candidate_is_the_best():
-    sizes = scope(candidates=1)
-    assert means_lift((Event("gaussian", "1"),), sizes) == 1
-    assert 0.5 < means_lift((Event("gaussian", "1"),), scope(candidates=100)) < 1
-
-
 def test_the_lift_of_means_is_the_share_of_the_best_beyond_their_tenth():
     assert means_lift(NOISELESS, scope(candidates=1)) == 1.0
     sizes = scope(candidates=100, shots=10, relation="add-remove")
