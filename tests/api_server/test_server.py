@@ -126,5 +126,5 @@ def test_a_second_signal_waits_no_longer(start):
 
 
 def test_a_drain_as_long_as_all_there_is_would_leave_no_time_to_answer():
-    with pytest.raises(SettingsError, match="--drain-seconds are a part of --shutdown-seconds"):
+    with pytest.raises(SettingsError, match="--drain-seconds must be less than --shutdown-seconds"):
         Settings(shutdown_seconds=10, drain_seconds=10)

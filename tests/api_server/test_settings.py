@@ -84,11 +84,17 @@ def test_keys_that_cannot_be_told_apart_or_can_be_guessed_are_refused(tmp_path, 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"replicas": 2}, "one thread is one replica"),
-        ({"engine": EngineKind.PROCESSES, "max_replicas": 2}, "go with --engine ray"),
-        ({"ray_address": "auto"}, "go with --engine ray"),
-        ({"engine": EngineKind.RAY, "replicas": 3, "max_replicas": 2}, "a --replicas that is not larger"),
-        ({"engine": EngineKind.RAY, "replicas": 0, "max_replicas": 2}, "a --replicas that is not larger"),
+        ({"replicas": 2}, "a thread is one replica"),
+        ({"engine": EngineKind.PROCESSES, "max_replicas": 2}, "need --engine ray"),
+        ({"ray_address": "auto"}, "need --engine ray"),
+        (
+            {"engine": EngineKind.RAY, "replicas": 3, "max_replicas": 2},
+            "needs --replicas, and must not be smaller",
+        ),
+        (
+            {"engine": EngineKind.RAY, "replicas": 0, "max_replicas": 2},
+            "needs --replicas, and must not be smaller",
+        ),
     ],
 )
 def test_replicas_of_an_engine_that_has_none_or_other_bounds_are_refused(changes, complaint):

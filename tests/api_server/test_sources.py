@@ -55,7 +55,7 @@ def test_pickled_networks_are_named_with_the_option_that_reads_them(tiny_model, 
     pickled = tmp_path / "pickled"
     tiny_pipeline().save_pretrained(pickled, safe_serialization=False)
     (pickled / "vae" / "diffusion_pytorch_model.safetensors").write_bytes(b"?")  # this one would be safe
-    with pytest.raises(ModelLoadError, match=r"unet has pickled weights \(.bin\) alone.*--allow-pickle"):
+    with pytest.raises(ModelLoadError, match=r"unet has only pickled weights \(.bin\).*--allow-pickle"):
         draw(pickled)
     (pickled / "vae" / "diffusion_pytorch_model.safetensors").unlink()
     if list(pickled.rglob("model.safetensors")):  # transformers writes no pickles any more

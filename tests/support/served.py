@@ -41,7 +41,7 @@ class FakeGenerator:
         self.batches.append(list(tasks))
         while not self.gate.wait(0.01):
             if is_cancelled():
-                raise AbandonedError("nobody waits for these images any more")
+                raise AbandonedError("the caller no longer waits for these images")
         return [self.paint(task) for task in tasks]
 
     vary = create

@@ -93,13 +93,13 @@ class Capacity:
         return "\n".join([
             f"{self.model}: {self.size} pixels, {self.steps} steps, guidance {self.guidance:g}, variations {varied};"
             f" {self.replicas} at once",
-            f"{'':16}{'images a run':>14}{'seconds':>10}{'images/s':>10}",
+            f"{'':16}{'batch size':>14}{'seconds':>10}{'images/s':>10}",
             *(
                 f"{each.verb:16}{each.images:14}{each.seconds:10.3g}{each.images_per_second:10.3g}"
                 for each in self.figures
             ),
-            f"That is {implied['images_per_hour']} images an hour for those who ask for many; a lone one takes"
-            f" {implied['lone_image_seconds']:.2g} s. A run of pcevolve with three classes of 500 candidates waits"
+            f"That is {implied['images_per_hour']} images an hour in large batches; a single image takes"
+            f" {implied['lone_image_seconds']:.2g} s. A pcevolve run with three classes of 500 candidates waits"
             f" {implied['seconds_for_1500_candidates']} seconds for its images.",
         ])  # fmt: skip
 
@@ -122,7 +122,7 @@ async def measure(engine: Engine, settings: Settings, tell: Progress) -> Capacit
     figures = []
     for verb, recipe in (("text-to-image", asked), ("image-to-image", varied)):
         for images in sizes:
-            tell(f"{verb}, {images} images a run, of {most} at most")
+            tell(f"{verb}, batch size {images} of at most {most}")
             figures.append(await _figure(engine, verb, recipe, images))
     size, told = f"{asked.width} x {asked.height}", strength if info.strengths else None
     return Capacity(info.id, size, asked.steps, asked.guidance, told, engine.replicas, tuple(figures))

@@ -40,8 +40,8 @@ _MODEL = (
     " hub id of a language model."
 )
 _SEVERAL = (
-    " May be repeated: requests that name no model get the first, to which --model-id, --compile, --lora, --scheduler"
-    " and --ip-adapter belong."
+    " May be repeated. Requests that name no model get the first one, and --model-id, --compile, --lora, --scheduler"
+    " and --ip-adapter apply only to it."
 )
 Models = Annotated[
     list[str],
@@ -53,14 +53,14 @@ ApiKeyFile = Annotated[
     Option(
         envvar=PREFIX + "API_KEY_FILE",
         metavar="PATH",
-        help="File with a key, or names and keys, one in a line; mode 0600.",
+        help="File with a key, or with NAME KEY on each line; its mode must be 0600.",
     ),
 ]
 MinLogLevel = Annotated[
     LogLevel,
     Option(
         envvar=PREFIX + "LOG_LEVEL",
-        help="Of the log on stderr: JSON lines, or words where that is a terminal.",
+        help="Level of the log on stderr, which is JSON lines, or plain text on a terminal.",
     ),
 ]
 AsJson = Annotated[bool, Option("--json", help="Print JSON instead of a table.")]
@@ -174,7 +174,7 @@ def bench(
     as_json: AsJson = False,
     **given: Any,  # noqa: ANN401 - the settings
 ) -> None:
-    """Measure how many images this machine makes of a model, with the options that it would be served with."""
+    """Measure how many images per hour this machine makes with a model, under the options that would serve it."""
     settings = settings_of(Settings, given, model=settings_of(ModelSettings, given, model=model))
     from pcevolve_server import benching, logs
 

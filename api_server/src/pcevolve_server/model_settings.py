@@ -155,58 +155,61 @@ class ModelSettings:
 
     model: str = "bundled"
     model_id: str = ""
-    """Name that callers use; default: the model's."""
+    """Name by which requests ask for the model. Default: the model's own."""
     device: str = "auto"
-    """auto, cpu, cuda, cuda:1, mps."""
+    """Where the model runs: auto, cpu, cuda, cuda:1 or mps."""
     precision: Precision = Precision.AUTO
-    """auto: on CUDA bfloat16 for Flux, SD 3 and other transformers, float16 for others; bfloat16 on processors with
-    matrix units for it; else float32."""
+    """Number format of the weights. auto: on CUDA, bfloat16 for Flux, SD 3 and other transformers, and float16 for
+    other models; on a CPU, bfloat16 if it has matrix units for it, and float32 if not."""
     offload: Offload = Offload.AUTO
-    """Bring a model's networks to the GPU one at a time, as they run; auto: where they do not fit together."""
+    """Move a model's networks to the GPU one at a time, when they run. auto: only if they do not fit together."""
     threads: Annotated[int, Field(ge=0, le=1024)] = 0
-    """CPU threads; 0: one for small models, all cores, among replicas, for others."""
+    """CPU threads. 0: one for small models; for others all cores, divided among the replicas."""
     compiled: Annotated[bool, FlagSpelling("compile")] = False
-    """Compile a small model on a processor, or any on CUDA, before it is ready: a minute or more the first time,
-    seconds later; needs a C++ compiler."""
+    """Compile the model before it serves (a small model on a CPU, any model on CUDA). This takes a minute or more the
+    first time and seconds later, and needs a C++ compiler."""
     attention: Attention = Attention.AUTO
-    """Kernels of attention (SDPA); auto: PyTorch chooses by the shape."""
+    """Attention kernel (SDPA). auto: PyTorch chooses one by the tensors' shapes."""
     weights: WeightFormat = WeightFormat.WHOLE
-    """int8: the denoiser's weights in 8 bits, half the memory; CUDA alone (pip install 'pcevolve-server[int8]')."""
+    """int8: keep the denoiser's weights in 8 bits, in half the memory; only on CUDA (pip install
+    'pcevolve-server[int8]')."""
     batching: Batching = Batching.EXACT
-    """exact: the same request always gives the same bytes; small models on a processor share runs all the
-    same, others run each request alone; merge: requests share runs, equal up to rounding."""
+    """exact: the same request always gives the same bytes. Small models on a CPU are still batched; others run each
+    request by itself. merge: requests are batched, and their images are equal up to rounding."""
     max_batch: Annotated[int | None, Field(ge=1, le=limits.MAX_BATCH)] = None
-    """Most images of a model's own size in a run, fewer of larger ones; default: 16, or as many as leave no trace in
-    each other."""
+    """Largest batch, in images of the model's native size; larger images make smaller batches. Default: 16, or as many
+    as do not change each other's bytes."""
     offline: bool = False
-    """Never ask the hub."""
+    """Never connect to the hub; load only what is on disk."""
     allow_pickle: bool = False
-    """Also load weights that are not safetensors; they can run code."""
+    """Also load weights in other formats than safetensors, which can run code."""
     library_clip: str = ""
-    """Directory or hub id of an open_clip model: libraries of images are drawn from by what it sees in them, where the
-    prompt's words leave that open (pip install 'pcevolve-server[clip]')."""
+    """Directory or hub id of an open_clip model. It selects a library's images by their content where the words of the
+    prompt do not decide (pip install 'pcevolve-server[clip]')."""
     library_cache: str = ""
-    """Where indexes of libraries are kept; default: ~/.cache."""
+    """Directory for the indexes of libraries. Default: ~/.cache."""
     loras: Annotated[tuple[Lora, ...], FlagSpelling("lora", "LORAS", read=Lora.read)] = ()
-    """Weight file, directory or hub id of a LoRA, and =SCALE if not 1; may be repeated, and they are added in this
-    order."""
+    """Weight file, directory or hub id of a LoRA, followed by =SCALE if its scale is not 1. May be repeated; LoRAs are
+    added in this order."""
     embeddings: Annotated[
         tuple[Embedding, ...], FlagSpelling("embedding", "EMBEDDINGS", read=Embedding.read)
     ] = ()
-    """Weight file, directory or hub id of a textual inversion, and =WORD if prompts call it otherwise than its file;
-    may be repeated."""
+    """Weight file, directory or hub id of a textual inversion, followed by =WORD if prompts use another word for it
+    than the file's name. May be repeated."""
     scheduler: str | None = None
-    """ddim, euler, dpmpp_2m, ..., or own: the one that the model brought along; default: by its family."""
+    """Sampler: ddim, euler, dpmpp_2m, ..., or own for the one that the model comes with. Default: one that suits the
+    model's family."""
     tiling: Annotated[bool, FlagSpelling("vae-tiling")] = False
-    """Decode images larger than a large model was made for in tiles that overlap: less memory, more time."""
+    """Decode images that are larger than the model's native size in overlapping tiles, which takes less memory and more
+    time."""
     adapter: Annotated[str, FlagSpelling("ip-adapter")] = ""
     """Weight file, directory or hub id of an IP-Adapter."""
     adapter_scale: Annotated[float, FlagSpelling("ip-adapter-scale"), Field(ge=0, le=1)] = 0.5
-    """Weight of the image."""
+    """Weight of the reference image."""
     safety: Annotated[SafetyPolicy, FlagSpelling("safety-checker")] = SafetyPolicy.AUTO
-    """auto: use the model's if it has one."""
+    """auto: use the model's safety checker if it has one."""
     safety_retries: Annotated[int, Field(ge=0, le=20)] = 3
-    """New tries for a refused image, then 422."""
+    """How often a refused image is drawn again before the answer is 422."""
 
     def largest_batch(self, companions: int = 1) -> int:
         """Return the most images of the model's own size in a run.

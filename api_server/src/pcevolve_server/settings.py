@@ -87,53 +87,55 @@ class Settings:
     model: ModelSettings = DEFAULT_MODEL
     others: tuple[ModelSettings, ...] = ()
     model_memory_mib: Annotated[int, Field(ge=0, le=2**24)] = 0
-    """Weights of the models in memory at a time; others are loaded when they are asked for. 0: all of them."""
+    """Limit on the weights of all loaded models; a model that does not fit is loaded when a request asks for it. 0:
+    keep all models loaded."""
     keys: tuple[Key, ...] = ()
     host: str = "127.0.0.1"
-    """Address to bind; a key is required unless loopback."""
+    """Address to listen on. Any other than loopback requires a key."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
-    """0 picks a free one and logs it."""
+    """Port to listen on. 0: choose a free port and log it."""
     allowed_hosts: Annotated[tuple[str, ...], FlagSpelling("allowed-host", "ALLOWED_HOSTS")] = ()
-    """Name that a Host header may hold besides localhost, where there is no key; may be repeated."""
+    """Host name, besides localhost, that requests may use if the server has no key. May be repeated."""
     engine: EngineKind = EngineKind.THREAD
-    """Where the model runs: on a thread of the server, in several processes that share the work, or on Ray (pip install
+    """Where the model runs: in a thread of the server, in several processes that share the work, or on Ray (pip install
     'pcevolve-server[ray]')."""
     replicas: Annotated[int, Field(ge=0, le=1024)] = 0
-    """Processes with a model each; 0: one a GPU, or one a core, up to 4."""
+    """Number of processes, each with its own copy of the model. 0: one per GPU, or one per core, up to 4."""
     devices: str = ""
-    """GPUs of the processes, such as cuda:0,cuda:1, which they take in turns; default: all that are visible."""
+    """GPUs for the processes, such as cuda:0,cuda:1, assigned in turn. Default: all visible GPUs."""
     max_replicas: Annotated[int, Field(ge=0, le=1024)] = 0
-    """On Ray: most replicas while images wait; 0: always --replicas."""
+    """On Ray: upper limit when scaling up because images are waiting. 0: do not scale."""
     ray_address: str = ""
-    """HOST:PORT of a Ray cluster, or auto; default: one of the server's own, on loopback."""
+    """HOST:PORT of a Ray cluster, or auto. Default: start a cluster on loopback."""
     default_steps: Annotated[int | None, Field(ge=1, le=limits.MAX_STEPS)] = None
-    """For requests that name none; default: the model's recommended value."""
+    """Steps for requests that do not give any. Default: the model's recommended value."""
     default_guidance: Annotated[float | None, Field(ge=0, le=limits.MAX_GUIDANCE)] = None
-    """For requests that name none; default: the model's recommended value."""
+    """Guidance scale for requests that do not give one. Default: the model's recommended value."""
     queue_megapixel_steps: Annotated[float, Field(gt=0, le=10**9)] = 200_000
-    """Millions of pixels times steps that wait, then 429; a token of a text counts as a step of 64 x 64 pixels."""
+    """Limit on queued work, in millions of pixels times steps; beyond it the answer is 429. A token of a text counts as
+    one step of 64 x 64 pixels."""
     queue_megapixel_steps_per_key: Annotated[float, Field(gt=0, le=10**9)] = 100_000
-    """The same for one key: its share of the queue, not a quota."""
+    """The same limit for the queued work of one key. It bounds a key's share of the queue; it is not a quota."""
     stall_seconds: Annotated[float, Field(ge=0, le=10**6)] = 600
-    """Without a sign of life of a run, after which its device is taken to hang, and the server, or the replica's
-    process, ends; 0: never."""
+    """If a batch makes no progress for this long, its device is considered hung, and the server (or the replica's
+    process) exits. 0: never."""
     deadline_seconds: Annotated[float, Field(ge=0, le=10**6)] = 3600
-    """Time for an answer, then 503; 0: no limit."""
+    """Longest time until an answer; after it the answer is 503. 0: no limit."""
     max_pixels: Annotated[int, Field(ge=64, le=_MOST_PIXELS)] = 2048 * 2048
-    """Most pixels of one image, in a request or an answer."""
+    """Largest image in a request or an answer, in pixels."""
     max_connections: Annotated[int, Field(ge=1, le=10_000)] = 256
-    """Most open connections, then 503."""
+    """Limit on open connections; beyond it the answer is 503."""
     header_seconds: Annotated[float, Field(ge=0.1, le=600)] = 10
-    """Time for a request's head; then the connection is closed."""
+    """Longest time for a request's headers to arrive; after it the connection is closed."""
     body_seconds: Annotated[float, Field(ge=0.1, le=600)] = 30
-    """Time for a request's body, and one second more for each 64 KiB, then 408."""
+    """Longest time for a request's body to arrive, plus one second for each 64 KiB; after it the answer is 408."""
     max_buffered_mib: Annotated[int, Field(ge=-(-limits.MAX_REQUEST_BYTES // 2**20), le=2**20)] = 128
-    """Bodies of all requests together, from their first byte to the answer, then 429."""
+    """Limit on the bodies of all open requests together; beyond it the answer is 429."""
     shutdown_seconds: Annotated[int, Field(ge=1, le=3600)] = 30
-    """Time from SIGTERM until the process ends, even if something runs."""
+    """Time from SIGTERM until the process exits, even if requests are still running."""
     drain_seconds: Annotated[float, Field(ge=0, le=3600)] = 0
-    """Of these, how long requests are still taken while /readyz says stopping, so that what balances load can
-    notice."""
+    """How much of --shutdown-seconds new requests are still accepted for, while /readyz says stopping, so that a load
+    balancer can notice."""
 
     @property
     def models(self) -> tuple[ModelSettings, ...]:
@@ -152,15 +154,17 @@ class Settings:
             SettingsError: Anyone on the network could use the server, or the engine has no replicas.
         """
         if self.replicas > 1 and self.engine is EngineKind.THREAD:
-            raise SettingsError("one thread is one replica: --replicas goes with --engine processes or ray")
+            raise SettingsError("--replicas needs --engine processes or ray: a thread is one replica")
         if self.devices and self.engine is not EngineKind.PROCESSES:
-            raise SettingsError("--devices goes with --engine processes: Ray gives each replica its GPU")
+            raise SettingsError("--devices needs --engine processes: Ray assigns the GPUs itself")
         if (self.max_replicas or self.ray_address) and self.engine is not EngineKind.RAY:
-            raise SettingsError("--max-replicas and --ray-address go with --engine ray")
+            raise SettingsError("--max-replicas and --ray-address need --engine ray")
         if self.max_replicas and not 0 < self.replicas <= self.max_replicas:
-            raise SettingsError("--max-replicas goes with a --replicas that is not larger")
+            raise SettingsError("--max-replicas needs --replicas, and must not be smaller")
         if self.drain_seconds >= self.shutdown_seconds:
-            raise SettingsError("--drain-seconds are a part of --shutdown-seconds: give fewer")
+            raise SettingsError(
+                "--drain-seconds must be less than --shutdown-seconds, of which they are a part"
+            )
         if not self.keys and not is_loopback(self.host):
             raise SettingsError(
                 f"refusing to listen on {self.host} without an API key: set {API_KEY_VARIABLE} or"
@@ -199,7 +203,9 @@ def read_keys(path: Path | None, environment: str) -> tuple[Key, ...]:
     if not keys:
         raise SettingsError(f"the API key file {path} is empty")
     if any(len({getattr(key, each) for key in keys}) < len(keys) for each in ("name", "secret")):
-        raise SettingsError(f"the API key file {path} has a name or a key twice: 'NAME KEY' in each line")
+        raise SettingsError(
+            f"the API key file {path} holds a name or a key twice: write NAME KEY on each line"
+        )
     return keys
 
 

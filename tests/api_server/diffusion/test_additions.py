@@ -185,7 +185,7 @@ def test_a_pickled_embedding_is_read_only_if_allowed(tiny_model, tmp_path):
 
 def test_a_model_that_takes_no_words_says_so(zoo, tmp_path):
     file = saved({"emb_params": vectors(1)}, tmp_path / "thing.safetensors")
-    with pytest.raises(ModelLoadError, match="--embedding: StableDiffusion3Pipeline takes none"):
+    with pytest.raises(ModelLoadError, match="StableDiffusion3Pipeline does not support textual inversions"):
         draw(zoo("sd3"), embeddings=(Embedding(file),))
 
 

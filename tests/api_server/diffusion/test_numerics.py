@@ -58,7 +58,7 @@ def test_networks_that_do_not_fit_name_the_option_that_needs_less(monkeypatch):
 
     pipeline = tiny_pipeline()
     monkeypatch.setattr(pipeline, "to", fails)
-    with pytest.raises(ModelLoadError, match="cuda has too little memory; --offload on"):
+    with pytest.raises(ModelLoadError, match="cuda has too little memory: try --offload on"):
         pipeline_loading.place(pipeline, ModelSettings(offload=Offload.OFF), torch.device("cuda"))
 
 

@@ -25,7 +25,7 @@ def test_each_gpu_has_a_replica_and_more_replicas_share_them_in_turns():
 
 
 def test_devices_are_of_processes_alone():
-    with pytest.raises(SettingsError, match="--devices goes with --engine processes"):
+    with pytest.raises(SettingsError, match="--devices needs --engine processes"):
         Settings(devices="cuda:0")
     named = Settings(engine=EngineKind.PROCESSES, devices="cuda:0, cuda:2,")
     assert named.device_names == ("cuda:0", "cuda:2")

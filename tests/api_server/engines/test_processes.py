@@ -106,7 +106,7 @@ def test_what_a_replica_learns_of_its_memory_is_known_at_once():
 
 def test_a_batch_that_kills_whatever_runs_it_three_times_is_given_up_and_the_next_is_answered(caplog):
     async def scenario(engine):
-        with pytest.raises(GenerationError, match="died at every try"):
+        with pytest.raises(GenerationError, match="died at every attempt"):
             await engine.run(tasks("die", 1))
         return seeds_of(await engine.run(tasks("p", 2)))
 
@@ -155,7 +155,7 @@ def test_batches_run_on_two_devices_at_once_and_one_that_fails_leaves_the_other(
             run = [engine.run(tasks("p", 1)) for _ in range(2)]
             both = await asyncio.gather(*run)
             before = replicas_alive()
-            with pytest.raises(GenerationError, match="died at every try"):
+            with pytest.raises(GenerationError, match="died at every attempt"):
                 await engine.run(tasks("break", 2))
             again = await asyncio.gather(*(engine.run(tasks("p", 1)) for _ in range(2)))
             drawn = [[seed for batch in batches for seed in seeds_of(batch)] for batches in (both, again)]

@@ -37,7 +37,7 @@ def opened(device, failures, **settings):
 
 
 @pytest.mark.parametrize(
-    ("prompt", "said"), [("break", "the device failed"), ("hang", "did nothing for 0.3 s")]
+    ("prompt", "said"), [("break", "the device failed"), ("hang", "made no progress for 0.3 s")]
 )
 def test_a_device_that_fails_or_hangs_ends_the_server_and_whoever_waits_is_told(prompt, said):
     """As it was, every request was answered 500 and /readyz 200, for ever."""

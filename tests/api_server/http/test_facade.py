@@ -111,9 +111,9 @@ def openais():
 
 @pytest.mark.parametrize("more", [{"stream": True}, {"stream": True, "partial_images": 2}])
 def test_whoever_wants_images_in_a_stream_is_told_that_there_is_none(openais, more):
-    with pytest.raises(openai.UnprocessableEntityError, match="leave stream and partial_images out"):
+    with pytest.raises(openai.UnprocessableEntityError, match="leave out stream and partial_images"):
         openais.images.generate(prompt="a cat", **more)
-    with pytest.raises(openai.UnprocessableEntityError, match="leave stream and partial_images out"):
+    with pytest.raises(openai.UnprocessableEntityError, match="leave out stream and partial_images"):
         openais.images.edit(prompt="a cat", image=("cat.png", png()), **more)
 
 
@@ -150,8 +150,8 @@ def test_images_are_edited(openais):
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
-        ({"image": ("cat.png", png()), "mask": ("mask.png", png())}, "leave the mask out"),
-        ({"image": [("a.png", png()), ("b.png", png())]}, "image: there twice"),
+        ({"image": ("cat.png", png()), "mask": ("mask.png", png())}, "leave out the mask"),
+        ({"image": [("a.png", png()), ("b.png", png())]}, "image: given twice"),
         ({"image": ("cat.png", png()), "size": "64x64"}, "size of the image"),
         ({"image": ("cat.png", b"no image")}, "image"),
     ],

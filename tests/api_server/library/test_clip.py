@@ -86,7 +86,9 @@ def test_a_library_that_changes_between_its_two_indexes_is_not_served(root, load
         return real(settings)
 
     monkeypatch.setattr(clip, "load", meddling)
-    with pytest.raises(ModelLoadError, match="the library was changed while it was indexed: start again"):
+    with pytest.raises(
+        ModelLoadError, match="the library changed while it was being indexed: start the server again"
+    ):
         loaded(root, library_clip=str(weights))
 
 

@@ -15,10 +15,10 @@ from pcevolve_server.model_settings import Embedding, Lora, SafetyPolicy
     ("setting", "reason"),
     [
         ({"safety": SafetyPolicy.REQUIRED}, "a library has no safety checker"),
-        ({"adapter": "ip"}, "for diffusion models"),
-        ({"scheduler": "ddim"}, "for diffusion models"),
-        ({"loras": (Lora("style"),)}, "for diffusion models"),
-        ({"embeddings": (Embedding("word"),)}, "for diffusion models"),
+        ({"adapter": "ip"}, "need a diffusion model"),
+        ({"scheduler": "ddim"}, "need a diffusion model"),
+        ({"loras": (Lora("style"),)}, "need a diffusion model"),
+        ({"embeddings": (Embedding("word"),)}, "need a diffusion model"),
     ],
 )
 def test_what_only_a_model_that_draws_can_do_is_refused(root, loaded, setting, reason):

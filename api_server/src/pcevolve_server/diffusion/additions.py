@@ -56,7 +56,7 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
         ModelLoadError: The file is missing, or is not for this model.
     """
     if not hasattr(pipeline, "load_lora_weights"):
-        raise ModelLoadError(f"--lora: {type(pipeline).__name__} takes none; leave it out")
+        raise ModelLoadError(f"{type(pipeline).__name__} does not support LoRAs: leave out --lora")
     folder, name = _tensor_at(lora.source, settings)
     misfit = f"the LoRA {lora.source} is not for {settings.model}"
     where = {
@@ -72,7 +72,7 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
         raise ModelLoadError(sources.explain_failure(lora.source, "LoRA", error)) from error
     if any("dora_scale" in each for each in said):  # which the library leaves out, and goes on
         raise ModelLoadError(
-            f"the LoRA {lora.source} is a DoRA, which diffusers reads in part: convert it into a LoRA"
+            f"the LoRA {lora.source} is a DoRA, which diffusers supports only in part: convert it to a LoRA"
         )
     changed = sorted(part for part, names in pipeline.get_list_adapters().items() if _ADAPTER in names)
     if not changed:
@@ -109,7 +109,10 @@ def _tensor_at(source: str, settings: ModelSettings) -> tuple[str, str | None]:
 
 def _require_safe(file: Path, what: str, settings: ModelSettings) -> None:
     if file.suffix != _SAFE and not settings.allow_pickle:
-        raise ModelLoadError(f"the {what} {file} is no {_SAFE} file: it could run code; --allow-pickle")
+        raise ModelLoadError(
+            f"the {what} {file} is not a {_SAFE} file, so loading it could run code: if you trust its author, add"
+            " --allow-pickle"
+        )
 
 
 def _only_weights(folder: Path, usual: str, what: str) -> str:
@@ -142,7 +145,9 @@ def add_textual_inversion(embedding: Embedding, pipeline: DiffusionPipeline, set
         ModelLoadError: The file is missing, or is not for this model.
     """
     if not hasattr(pipeline, "load_textual_inversion"):
-        raise ModelLoadError(f"--embedding: {type(pipeline).__name__} takes none; leave it out")
+        raise ModelLoadError(
+            f"{type(pipeline).__name__} does not support textual inversions: leave out --embedding"
+        )
     try:
         file = _inversion_file(embedding.source, settings)
         found = _vectors(file)
@@ -173,7 +178,7 @@ def _require_fit(found: dict[str, Tensor], pipeline: DiffusionPipeline) -> None:
         )
     for vectors in found.values():
         if not torch.isfinite(vectors).all():
-            raise ValueError("its vectors have values that are no numbers: it is damaged")
+            raise ValueError("its vectors hold NaN or infinite values: the file is damaged")
 
 
 def _write_out(_: DiffusionPipeline, prompt: str, tokenizer: Any) -> str:  # noqa: ANN401
@@ -206,7 +211,7 @@ def _vectors(file: Path) -> dict[str, Any]:
         return {"": next(iter(read["string_to_param"].values())), "word": read.get("name")}
     ((key, vectors), *others) = read.items()
     if others or not isinstance(vectors, Tensor):
-        raise ValueError(f"it has {len(read)} tensors, and a textual inversion has one for each text encoder")
+        raise ValueError(f"it has {len(read)} tensors, but a textual inversion has one for each text encoder")
     return {"": vectors} | ({} if key in _NAMELESS else {"word": key})
 
 
@@ -270,7 +275,7 @@ def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapte
         return None
     if getattr(pipeline, "unet", None) is None:
         raise ModelLoadError(
-            f"--ip-adapter is for models with a UNet; {settings.model} has none: leave it out"
+            f"--ip-adapter needs a model with a UNet, and {settings.model} has none: leave --ip-adapter out"
         )
     source, subfolder, weights = _place(settings, family_of(type(pipeline).__name__).encoders > 1)
     try:

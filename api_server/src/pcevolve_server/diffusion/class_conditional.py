@@ -118,7 +118,7 @@ class ClassConditionalGenerator:
     def _require_own_size(self, tasks: Sequence[Task]) -> None:
         recipe, own = tasks[0].recipe, self.info.size
         if (recipe.width, recipe.height) != (own.width, own.height):
-            raise InvalidRequestError(f"this model makes images of {own.width}x{own.height} alone")
+            raise InvalidRequestError(f"this model makes only images of {own.width}x{own.height}")
 
     def _find_class(self, prompt: str, seed: int | None = None) -> int | None:
         """Return the class that a prompt names, the longest name first; else one drawn by the seed."""
@@ -243,7 +243,7 @@ def make_generator(pipeline: DiffusionPipeline, identity: str) -> ClassCondition
     autoencoder = getattr(pipeline, "vae", None)
     if autoencoder is None and channels not in (1, 3):
         raise ModelLoadError(
-            f"its pixels have {channels} channels: those of images have 1 (grey) or 3 (red, green, blue)"
+            f"its pixels have {channels} channels: images have 1 (grey) or 3 (red, green, blue)"
         )
     factor = 1 if autoencoder is None else 2 ** (len(autoencoder.config.block_out_channels) - 1)
     labels = {
@@ -274,7 +274,7 @@ def _side(sample_size: object) -> int:
     if len(sides) == 1 and isinstance(side := sides.pop(), int):
         return side
     raise ModelLoadError(
-        f"its sample_size is {sample_size}: of models without prompts those of square images are served"
+        f"its sample_size is {sample_size}: models without prompts are served only if their images are square"
     )
 
 

@@ -252,7 +252,7 @@ def _ends_when(is_cancelled: IsCancelled) -> Callable[..., dict[str, Any]]:
         _: DiffusionPipeline, step: int, timestep: object, tensors: dict[str, Any]
     ) -> dict[str, Any]:
         if is_cancelled():
-            raise AbandonedError("nobody waits for these images any more")
+            raise AbandonedError("the caller no longer waits for these images")
         return tensors
 
     return after_step

@@ -56,11 +56,11 @@ def _require_options(settings: ModelSettings, device: torch.device) -> None:
         raise ModelLoadError(_COMPILES)
     if settings.weights is WeightFormat.INT8:
         if sources.is_checkpoint(settings.model):  # the library would read it whole, and say nothing
-            raise ModelLoadError(
-                "--weights int8 is for models in the layout of diffusers, and not for one file"
-            )
+            raise ModelLoadError("--weights int8 needs a model in diffusers' layout, not a single file")
         if device.type != "cuda":
-            raise ModelLoadError(f"--weights int8 is for CUDA, and the device is {device}: leave it out")
+            raise ModelLoadError(
+                f"--weights int8 needs CUDA, and the device is {device}: leave --weights out"
+            )
         if find_spec("bitsandbytes") is None:
             raise ModelLoadError("--weights int8 needs bitsandbytes: pip install 'pcevolve-server[int8]'")
 
@@ -151,7 +151,7 @@ def _load_class_conditional(source: Source, settings: ModelSettings, device: tor
         "--safety-checker required": settings.safety is SafetyPolicy.REQUIRED,
     }
     if given := [option for option, value in unknown.items() if value]:
-        raise ModelLoadError(f"{settings.model} has no text encoder: leave {', '.join(given)} out")
+        raise ModelLoadError(f"{settings.model} has no text encoder: leave out {', '.join(given)}")
     if settings.threads:
         torch.set_num_threads(settings.threads)
     pipeline = pipeline_loading.load(source, settings, device)

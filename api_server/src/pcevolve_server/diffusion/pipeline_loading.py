@@ -62,8 +62,8 @@ def find(settings: ModelSettings) -> Source:
     local = Path(folder) if file is None and Path(folder).is_dir() else None
     if local and not (local / parts.INDEX).is_file():
         raise ModelLoadError(
-            f"cannot serve {settings.model}: it has no {parts.INDEX}: give a folder in the layout of diffusers, or one"
-            " file with all weights of a model"
+            f"cannot serve {settings.model}: it has no {parts.INDEX}: give a folder in diffusers' layout, or a single"
+            " file with all of a model's weights"
         )
     try:
         index = DiffusionPipeline.load_config(folder, local_files_only=settings.offline)
@@ -94,8 +94,8 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
     dtype = _dtype(source, settings, device)
     if source.file is not None and any(map(_SCALED.search, parts.names_in(source.file))):
         raise ModelLoadError(
-            f"cannot load the model {settings.model}: its weights are packed, with scales that diffusers would leave"
-            " out: serve the model as it was before"
+            f"cannot load the model {settings.model}: its weights are quantized, with scales that diffusers would"
+            " ignore: serve the original model"
         )
     try:
         with parts.hear("transformers.modeling_utils") as said:
@@ -177,7 +177,7 @@ def place(pipeline: DiffusionPipeline, settings: ModelSettings, device: torch.de
         ModelLoadError: There is no GPU for single networks, or a single network does not fit.
     """
     if settings.offload is Offload.ON and device.type != "cuda":
-        raise ModelLoadError(f"--offload on is for GPUs, and the device is {device}: leave it out")
+        raise ModelLoadError(f"--offload on needs a GPU, and the device is {device}: leave --offload out")
     try:
         if _offloads(pipeline, settings, device):
             logger.info("networks are brought to the GPU one at a time", extra={"model": settings.model})
@@ -186,7 +186,8 @@ def place(pipeline: DiffusionPipeline, settings: ModelSettings, device: torch.de
             pipeline.to(device)
     except torch.OutOfMemoryError as error:
         raise ModelLoadError(
-            f"cannot load the model {settings.model}: {device} has too little memory; --offload on needs less of it"
+            f"cannot load the model {settings.model}: {device} has too little memory: try --offload on, which needs"
+            " less"
         ) from error
 
 
@@ -221,8 +222,8 @@ def _variant(source: Source, settings: ModelSettings) -> str | None:
             safe.setdefault(part, set()).add(variant)
     if pickled := sorted(there.keys() - safe.keys()):
         raise ModelLoadError(
-            f"cannot load the model {settings.model}: {', '.join(pickled)} has pickled weights (.bin) alone, no"
-            " safetensors, and reading them could run code; if you trust who made them, --allow-pickle"
+            f"cannot load the model {settings.model}: {', '.join(pickled)} has only pickled weights (.bin), and"
+            " loading them could run code: if you trust their author, add --allow-pickle"
         )
     without_plain = [variants for variants in safe.values() if None not in variants]
     common = {each for each in set.intersection(*without_plain) if each} if without_plain else set()

@@ -151,10 +151,10 @@ def check(scheduler: SchedulerMixin) -> None:
     """
     name = type(scheduler).__name__
     if not is_discrete(scheduler) and not isinstance(scheduler, FlowMatchEulerDiscreteScheduler):
-        raise ModelLoadError(f"{name} cannot begin at an exact strength")
+        raise ModelLoadError(f"{name} cannot start at an exact strength")
     # Checked by name: the setting stays in the configuration of schedulers made from it.
     if scheduler.config.get("stochastic_sampling") or name == "DPMSolverSDEScheduler":
-        raise ModelLoadError(f"{name} draws noise without an image's seed")
+        raise ModelLoadError(f"{name} draws noise that an image's seed does not determine")
 
 
 def begin_at_first_level(scheduler: SchedulerMixin) -> SchedulerMixin:

@@ -133,13 +133,13 @@ def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -
         missing = sorted(each for each in needed if not takes(pipeline, each))
         if missing == ["strength"]:
             raise ModelLoadError(
-                f"{type(pipeline).__name__} varies images to a degree of its own, in a way that this server does not"
-                f" know; it knows {families.SERVED_EDITS}"
+                f"{type(pipeline).__name__} varies images in a way that this server does not"
+                f" support; it supports {families.SERVED_EDITS}"
             )
         if missing:
-            raise ModelLoadError(f"{type(pipeline).__name__} takes no {', '.join(missing)}")
+            raise ModelLoadError(f"{type(pipeline).__name__} does not accept {', '.join(missing)}")
     if not hasattr(text_to_image, "vae") or not any(hasattr(text_to_image, each) for each in _DENOISERS):
-        raise ModelLoadError(f"{type(text_to_image).__name__} is no latent diffusion model")
+        raise ModelLoadError(f"{type(text_to_image).__name__} is not a latent diffusion model")
     if not hasattr(text_to_image, "unet") or is_edit(image_to_image):
         return
     taken, made = text_to_image.unet.config.in_channels, text_to_image.vae.config.latent_channels

@@ -85,5 +85,5 @@ async def _wait_alive(
         last = pulse()
         if last is not None and time.monotonic() - last > stall_seconds:
             work.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody asks any more
-            raise EngineLostError(f"the model did nothing for {stall_seconds:g} s: its device hangs")
+            raise EngineLostError(f"the model made no progress for {stall_seconds:g} s: its device hangs")
     return work.result()

@@ -84,7 +84,7 @@ class ProcessEngine:
                     replica = await self._replace(replica, error)
                     if (task := asyncio.current_task()) is not None and task.cancelling():
                         raise asyncio.CancelledError from None
-            raise GenerationError("the model's process died at every try", code="replica_died")
+            raise GenerationError("the model's process died at every attempt", code="replica_died")
         finally:
             # Put the current one back, alive or not: otherwise the queue would have one replica less for
             # ever.
@@ -114,9 +114,7 @@ class ProcessEngine:
         try:
             replica = await self._open(dead.load)
         except (DiedError, ModelLoadError) as again:
-            raise EngineLostError(
-                "a replica died and could not be replaced: start the server anew"
-            ) from again
+            raise EngineLostError("a replica died and could not be replaced: restart the server") from again
         finally:
             self._all.discard(dead)
         return replica

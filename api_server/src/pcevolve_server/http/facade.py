@@ -104,7 +104,7 @@ def image_to_image(content_type: str, body: bytes) -> ImageToImageRequest:
     if image is None:
         raise InvalidRequestError("image: missing")
     if "mask" in parts:
-        raise InvalidRequestError("mask: this server varies whole images: leave the mask out")
+        raise InvalidRequestError("mask: this server varies whole images: leave out the mask")
     fields = _edit_fields(parts)
     _refuse_streaming(fields)
     _check_image(image, fields.size)
@@ -119,7 +119,7 @@ def answer(made: Sequence[GeneratedImage]) -> str:
 def _refuse_streaming(fields: GenerationFields) -> None:
     if fields.stream or fields.partial_images:
         raise InvalidRequestError(
-            "stream: this server answers with whole images, all at once: leave stream and partial_images out"
+            "stream: this server sends only complete answers: leave out stream and partial_images"
         )
 
 
@@ -153,7 +153,7 @@ def _check_image(image: bytes, size: str | None) -> None:
         raise InvalidRequestError(f"image: {error}", code="invalid_image") from error
     if size not in (None, _AUTO) and _sides(size) != (header.width, header.height):
         raise InvalidRequestError(
-            "size: the answer has the size of the image; leave size out or make it the same"
+            "size: the answer has the size of the image: leave out size, or give the same"
         )
 
 
@@ -193,7 +193,7 @@ def parse_form(content_type: str, body: bytes) -> dict[str, bytes]:
     for piece in pieces[1:-1]:
         name, content = _part(piece)
         if name in parts:
-            raise InvalidRequestError(f"{name}: there twice")
+            raise InvalidRequestError(f"{name}: given twice")
         parts[name] = content
     return parts
 

@@ -76,7 +76,7 @@ class Clip:
 
 def _unit(rows: Tensor) -> Vector:
     if not rows.isfinite().all():
-        raise GenerationError("the text-image model computed no numbers", code="not_finite")
+        raise GenerationError("the text-image model's output is NaN", code="not_finite")
     unit: Vector = nn.functional.normalize(rows.float(), dim=-1)[0].cpu().numpy()
     return unit
 

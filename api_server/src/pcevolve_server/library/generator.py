@@ -157,7 +157,7 @@ def _while(tasks: Sequence[Task], is_cancelled: IsCancelled) -> Iterator[Task]:
     """Yield the tasks until they are cancelled."""
     for task in tasks:
         if is_cancelled():
-            raise AbandonedError("nobody waits for these images any more")
+            raise AbandonedError("the caller no longer waits for these images")
         yield task
 
 

@@ -82,7 +82,7 @@ def _fits(
     # One thread here, as the network has its own.
     seen = collect(found, model, _open_store(cache, model), 1, stopping)
     if not np.array_equal(seen.facts.digests, collection.facts.digests):
-        raise ModelLoadError("the library was changed while it was indexed: start again")
+        raise ModelLoadError("the library changed while it was being indexed: start the server again")
     codes = seen.facts.codes
     return Likeness(words, codes, model.read).weights, codes.nbytes + model.memory
 
@@ -92,7 +92,7 @@ def _require_none_for_others(settings: ModelSettings) -> None:
         raise ModelLoadError("a library has no safety checker: use --safety-checker auto or off")
     if settings.adapter or settings.scheduler or settings.loras or settings.embeddings:
         others = "--ip-adapter, --lora, --embedding and --scheduler"
-        raise ModelLoadError(f"{others} are for diffusion models: leave them out for a library")
+        raise ModelLoadError(f"{others} need a diffusion model: leave them out for a library")
 
 
 def cache_folder(settings: ModelSettings, root: Path) -> Path:
@@ -105,7 +105,7 @@ def cache_folder(settings: ModelSettings, root: Path) -> Path:
     whose = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
     folder = Path(base).expanduser() / "pcevolve-server" / "libraries" / whose
     if folder.resolve().is_relative_to(root.resolve()):
-        raise ModelLoadError("--library-cache lies in the library itself: choose a folder outside of it")
+        raise ModelLoadError("--library-cache is inside the library: choose a folder outside it")
     return folder
 
 

@@ -118,7 +118,7 @@ def test_a_batch_that_takes_replica_after_replica_with_it_is_given_up(cluster):
 
     lost = type("Lost", (RayActorError,), {"__init__": lambda self, _: None})
     handle = Handle(lost, lost, lost, "too late")
-    with pytest.raises(GenerationError, match="died at every try") as failure:
+    with pytest.raises(GenerationError, match="died at every attempt") as failure:
         asyncio.run(engine_before(cluster, handle).run(TASKS))
     assert failure.value.code == "replica_died"
 

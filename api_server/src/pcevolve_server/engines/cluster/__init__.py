@@ -26,7 +26,7 @@ def opening(settings: Settings) -> Opening:
     if importlib.util.find_spec("ray") is None:
         raise SettingsError("--engine ray needs Ray: pip install 'pcevolve-server[ray]'")
     if ":" in settings.model.device:
-        raise SettingsError("Ray gives each replica its GPU: --device cuda, without a number")
+        raise SettingsError("Ray assigns a GPU to each replica: write --device cuda without a number")
 
     async def open_connected() -> Engine:
         connection = Connection(settings)

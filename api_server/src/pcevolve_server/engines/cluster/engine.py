@@ -166,7 +166,7 @@ class ClusterEngine:
                 )
             except DeploymentUnavailableError as error:
                 raise NotReadyError("no replica can load the model", code="failed") from error
-        raise GenerationError("the model's process died at every try", code="replica_died")
+        raise GenerationError("the model's process died at every attempt", code="replica_died")
 
     async def _send(self, tasks: Sequence[Work]) -> list[Made]:
         response = self._handle.run.remote(tasks)
