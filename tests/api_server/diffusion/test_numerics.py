@@ -63,7 +63,7 @@ def test_networks_that_do_not_fit_name_the_option_that_needs_less(monkeypatch):
 
 
 def test_offload_is_for_gpus(tiny_model):
-    with pytest.raises(ModelLoadError, match="--offload on is for GPUs, and the device is cpu"):
+    with pytest.raises(ModelLoadError, match="--offload on needs a GPU, and the device is cpu"):
         load(model=str(tiny_model), device="cpu", offload=Offload.ON)
 
 

@@ -62,7 +62,7 @@ def test_int8_packs_the_denoiser_alone_as_it_is_read(tiny_model, monkeypatch):
 
 
 def test_one_file_is_not_read_whole_where_int8_was_asked_for(checkpoint):
-    with pytest.raises(ModelLoadError, match=r"int8 .* not for one file"):
+    with pytest.raises(ModelLoadError, match=r"int8 .* not a single file"):
         draw(checkpoint, weights=WeightFormat.INT8)
 
 
@@ -107,6 +107,6 @@ def test_one_file_of_a_model_on_other_noise_levels_is_refused(changed):
 @pytest.mark.parametrize("mark", ["scaled_fp8", "model.diffusion_model.out.2.scale_weight"])
 def test_one_file_of_packed_weights_is_refused_and_not_read_without_their_scales(changed, mark):
     with pytest.raises(
-        ModelLoadError, match="weights are packed, with scales that diffusers would leave out"
+        ModelLoadError, match="weights are quantized, with scales that diffusers would ignore"
     ):
         draw(changed(lambda weights: weights | {mark: torch.ones(1)}))

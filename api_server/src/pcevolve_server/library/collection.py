@@ -164,9 +164,7 @@ def _usable(listing: LibraryListing, facts: Facts, embedder: Embedder) -> Collec
             f"the library {listing.root} has no PNG, JPEG or WebP within bounds{'; ' + named if paths else ''}"
         )
     if paths:
-        logger.warning(
-            "links, and files that are not PNG, JPEG or WebP within the limits: %s", named
-        )
+        logger.warning("links, and files that are not PNG, JPEG or WebP within the limits: %s", named)
     files = tuple(compress(listing.images, usable))
     kept = facts if usable.all() else Facts(facts.sizes[usable], facts.digests[usable], facts.codes[usable])
     return Collection(listing.root, files, kept, embedder)
