@@ -37,6 +37,7 @@ DIFFERENCES = (
     ("four summed at ε = 1, less four pooled", (4, "1", SUMMED), (4, "1", POOLED)),
     ("eight summed at ε = 1, less one at ε = 10", (8, "1", SUMMED), (1, "10", POOLED)),
     ("four summed at ε = 0.5, less one at ε = 1", (4, "0.5", SUMMED), (1, "1", POOLED)),
+    ("four pooled at ε = 1, less one at ε = 10", (4, "1", POOLED), (1, "10", POOLED)),
 )
 Cell = tuple[int, str, str]
 Found = Mapping[Cell, Mapping[int, float]]
@@ -61,8 +62,10 @@ def write(out: Path, rows: Sequence[Row], cost: Mapping[str, float]) -> None:
             seeds = len({row["seed"] for row in rows if row["world"] == world})
             parts += [f"## {title}, {seeds} seeds\n", _list_accuracies(found), _list_differences(found)]
             parts += [PICTURE] if world == CELLS else []
-    said = FINDINGS.format(*(_spell(_subtract(group(rows, each), *DIFFERENCES[place][1:]), "+")
-                             for each in (CELLS, XRAY) for place in range(4)))  # fmt: skip
+    cells, xrays = (
+        [_spell(_subtract(group(rows, world), *pair), "+") for _, *pair in DIFFERENCES] for world in TITLES
+    )
+    said = FINDINGS.format(cells=cells, xrays=xrays)
     (out / "clinics.md").write_text("\n".join([*parts, said, COST.format(**cost)]))
     (out / "clinics.svg").write_bytes(draw(group(rows, CELLS)))
 
@@ -125,16 +128,19 @@ def _line(found: Found, cells: Sequence[Cell]) -> Iterator[tuple]:
 PICTURE = "![Accuracy over the number of owners, blood cells](clinics.svg)\n"
 FINDINGS = """## What it says
 
-Aims were four owners at ε = 1 within 3 points of one at ε = 10, and 20 above one at ε = 1. On the cells they are {0}
-and {1} points from these; on the X-rays {4} and {5}, where one owner alone is often lucky: with two kinds a noisy
-direction is right or wrong as a whole. Against noise that each owner adds for itself, masks are worth {2} (four
-owners) and {3} points (eight) on the cells, {6} and {7} on the X-rays.
+Aims were four owners at ε = 1 within 3 points of one at ε = 10, and 20 above one at ε = 1. On the cells they are
+{cells[0]} and {cells[1]} points from these; on the X-rays {xrays[0]} and {xrays[1]}, where one owner alone is often
+lucky: with two kinds a noisy direction is right or wrong as a whole. Against noise that each owner adds for itself,
+masks are worth {cells[2]} (four owners) and {cells[3]} points (eight) on the cells, {xrays[2]} and {xrays[3]} on the
+X-rays.
 
-What is short of the first aim is noise: the aim came from three draws and one judge, of pooled images. One owner may
-collude by default, so four owners' sum has 4/3 of the variance that one owner of all images would add, and two
-owners' sum twice as much: as much as if each had added its own, so with two owners masks bring nothing. A selection
-reckons with the noise that is paid for, and not with what such shares add. `colluding = 0` is *pooled*. At ε = 10 noise
-limits nobody, and all ways are alike.
+The first aim came from three draws and one judge, of pooled images. Four owners' images with one owner are themselves
+{cells[7]} points from it on the cells, and four summed are {cells[4]} points from these: what is short is the noise of
+ε = 1, and not masks. One owner may collude by default, so four owners' sum has 4/3 of the variance that one owner of
+all images would add, and two owners' sum twice as much: as much as if each had added its own, so with two owners masks
+bring nothing. The selection reckons with all of this noise; given the same numbers it is, to the last digit, that of
+one owner who pays for as much (`tests/client/public/clinics/test_summing.py`). `colluding = 0` is *pooled*. At ε = 10
+noise limits nobody, and all ways are alike.
 """
 COST = """## Time and bytes
 
