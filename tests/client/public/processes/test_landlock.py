@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,34 @@ def test_the_kernel_is_told_every_right_and_gives_back_those_of_the_rules(
     assert rights == [each & handled for each in expected]
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.close(rules)
+
+
+CONFINED = """
+import sys
+from pcevolve.public.processes.confinement import confine_keeper, list_system_paths
+confine_keeper(list_system_paths(), [])
+print("confined", flush=True)
+sys.stdin.readline()
+for path in ("/proc/self/maps", "/proc/meminfo", "/proc/cpuinfo"):
+    open(path).close()
+print("read", flush=True)
+"""
+FORGET = f"""
+import subprocess, sys
+words = [sys.executable, "-c", {CONFINED!r}]
+with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as confined:
+    assert confined.stdout.readline() == "confined\\n"
+    subprocess.run(["mount", "-o", "remount", "/proc"], check=True)
+    print(confined.communicate("go\\n")[0], end="")
+"""
+OWN_PROC = ["unshare", "--pid", "--fork", "--mount", "--mount-proc"]
+
+
+def test_files_of_proc_stay_allowed_when_the_kernel_has_forgotten_them_for_want_of_memory() -> None:
+    """A new mount of ``/proc`` is made to forget its files, as it does by itself where memory is short."""
+    if shutil.which("unshare") is None or subprocess.run([*OWN_PROC, "true"], check=False).returncode:
+        pytest.skip("no namespaces may be made here")
+    done = subprocess.run(
+        [*OWN_PROC, sys.executable, "-c", FORGET], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "read\n", done.stderr

@@ -101,7 +101,10 @@ def _allow(rules: int, path: str, rights: int) -> None:
             rights &= _OF_FILES
         _call(_ADD, rules, _PATH_BENEATH, struct.pack("=Qi", rights, place), 0)
     finally:
-        os.close(place)
+        # A rule is about a file that the kernel remembers. It forgets those of /proc when memory is short and nobody
+        # holds them open, and makes others, which no rule allows.
+        if not path.startswith("/proc/"):
+            os.close(place)
 
 
 def _call(number: int, *arguments: int | bytes) -> int:
