@@ -7,12 +7,12 @@ BIN := $(VENV)/bin
 MITM := .mitm
 DOCS := .docs
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
-# Two workers for each core, for many tests wait; at most four: each, with its server and its clients, may hold 2.5 GB.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 2 * (os.cpu_count() or 1)))')
+# A worker more than cores, for some tests wait; at most four: each imports everything, and may hold 2.5 GB.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # One worker for each core where nothing is waited for: each imports everything.
 QUICK := -n $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))') --dist loadfile
-ALONE := $(BIN)/pytest -m alone tests/flood tests/api_server
+ALONE := $(BIN)/pytest -m alone tests/flood tests/api_server/engines
 TIMED := TIMEFORMAT='%R s of wall time, and of processor time %U s in programs and %S s in the kernel'; time
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml benchmarks/pyproject.toml
 
@@ -33,7 +33,7 @@ demo: install  ## Run the main job end to end and print a summary (about a minut
 demo-clinics: install  ## Three owners of blood cells at epsilon 1, by real processes, with a picture (minutes on 2 quiet cores; ARGS="--rounds 3")
 	$(BIN)/python -m benchmarks.demo_clinics $(ARGS)
 
-test: install $(MITM)/.installed  ## Run every test (15 to 30 minutes on 2 cores)
+test: install $(MITM)/.installed  ## Run every test (10 to 15 minutes on 2 cores)
 	@$(TIMED) { $(BIN)/pytest $(PARALLEL) -m "not alone" && $(ALONE); }
 
 test-fast: install  ## Run what starts no process, runs no network and draws few numbers (90 seconds on 2 quiet cores)

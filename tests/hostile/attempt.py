@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,8 +34,8 @@ MESSAGES = {
     "lines": "fine\r\nerror: epsilon 0 spent\nerror: all is well",
 }
 """What a provider may say to do harm to whoever reads it."""
-LIMIT_SECONDS = 30.0
-RESUME_SECONDS = 60.0
+LIMIT_SECONDS = 100.0
+RESUME_SECONDS = 200.0
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,11 @@ Launch = Callable[[list[object], float], Ended]
 
 @dataclass
 class Attempt:
-    """Tries a case: all that a provider can do to a run, and all that must hold afterwards."""
+    """Tries a case: all that a provider can do to a run, and all that must hold afterwards.
+
+    Attributes:
+        resumed: Records, with their options, that were resumed: one that is like another is not resumed again.
+    """
 
     root: Path
     private: Path
@@ -86,6 +91,7 @@ class Attempt:
     launch: Launch
     baseline: int
     own: Mapping[str, object] = field(default_factory=dict)
+    resumed: set[object] = field(default_factory=set)
 
     def __call__(self, case: Case) -> Ended:
         """Misbehave, judge, be honest, resume, judge again; counted before it is asserted."""
@@ -109,9 +115,10 @@ class Attempt:
             faults.append(f"it does not say why it ends: {ended.stderr[-600:]!r}")
         before = list_paid(ledger)
         self.provider.arm(None, None)
+        is_known = ended.code != 0 and not case.over and self._is_known(case, lines)
         if case.over:
             faults += self._find_faults_of_second_try(command, case, sent, before)
-        elif ended.code != 0:
+        elif ended.code != 0 and not is_known:
             resumed = self._resume(command)
             faults += [f"resumed: {each}" for each in misbehaviour(resumed, [0], "", self.baseline)]
             again = list_recorded(run)
@@ -120,6 +127,8 @@ class Attempt:
             leaks += strangers(resumed, self.provider.port, self.bystander.calls - calls)
         if case.over:
             faults += ["a dataset was released"] if (run / "release").exists() else []
+        elif is_known:
+            faults += broken(run) if lines else []
         elif (run / "summary.json").exists():
             faults += [*find_lost(run, before, list_paid(ledger)), *broken(run)]
         else:
@@ -128,6 +137,14 @@ class Attempt:
         if leaks or faults:
             pytest.fail("; ".join(f"{case}: {each}" for each in (*leaks, *faults)), pytrace=False)
         return ended
+
+    def _is_known(self, case: Case, lines: bytes) -> bool:
+        """True if a run was resumed whose record said the same: a run that goes on knows no more than that."""
+        events = [json.loads(line)["event"] for line in lines.splitlines()]
+        said = json.dumps(events).replace(events[0]["run_id"], "") if events else ""
+        known = (case.options, said) in self.resumed
+        self.resumed.add((case.options, said))
+        return known
 
     def _resume(self, command: list[object]) -> Ended:
         longer = ["--set", "provider.timeout=30", "--set", "provider.patience=20"]

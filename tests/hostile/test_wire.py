@@ -198,7 +198,7 @@ COOKIE = (
 
 @pytest.mark.parametrize("case", TIMES, ids=str)
 def test_an_answer_that_takes_too_long_is_given_up_in_time(attempt: Attempt, case: Case):
-    assert attempt(case).seconds < 25
+    assert attempt(case).seconds < 60
 
 
 @pytest.mark.parametrize("case", [*ENDLESS, *LENGTHS, *PROTOCOLS, *SURVIVED], ids=str)
@@ -229,7 +229,7 @@ def test_a_storm_of_busy_signals_is_sat_out_no_longer_than_patience(attempt: Att
     status = "429 Too Many Requests" if len(asked) % 2 else "503 Service Unavailable"
     act = writes(lambda request: response(b"", status, (f"Retry-After: {asked}",)), close=False)
     ended = attempt(Case(f"Retry-After: {asked[:30]}", MOMENTS[len(asked) % 3], act, says="HTTP (429|503)"))
-    assert ended.seconds < 25
+    assert ended.seconds < 60
 
 
 def test_a_busy_signal_that_ends_is_sat_out(attempt: Attempt):

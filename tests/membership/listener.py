@@ -1,12 +1,14 @@
 """A provider with a clock, in a process of its own: answers like any other, and says when it heard what.
 
 Each line on stdout is what happened and when, in seconds of the machine's monotonic clock, which all processes share.
+A line on stdin, which says that a run is over, is repeated there.
 """
 
 from __future__ import annotations
 
 import json
 import socketserver
+import sys
 import threading
 import time
 
@@ -61,4 +63,6 @@ if __name__ == "__main__":
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Connection) as server:
         server.daemon_threads = True
         say("port", server.server_address[1])
-        server.serve_forever()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for _ in sys.stdin:
+            say("over", time.monotonic())

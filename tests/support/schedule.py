@@ -12,6 +12,8 @@ STARTING = ("boundary", "browser", "compose", "flood", "hostile", "system")
 """Folders whose every test starts processes."""
 APART = ("leaks",)
 """Folders of many attempts that have a command of their own."""
+ALONE = ("flood/", "api_server/engines/")
+"""Folders that ``make test`` looks through for tests that are alone."""
 STARTERS = {"forks"}
 """Fixtures that do."""
 LOADERS = {"tiny_model", "generator"}
@@ -64,6 +66,8 @@ LONGEST = (
 def mark(item: pytest.Item) -> None:
     """Mark a test that starts processes or loads a network, by its folder and fixtures."""
     fixtures = set(getattr(item, "fixturenames", ()))
+    if item.get_closest_marker("alone"):
+        assert item.path.relative_to(TESTS).as_posix().startswith(ALONE), f"nobody runs {item.nodeid}"
     if item.path.relative_to(TESTS).parts[0] in STARTING or STARTERS & fixtures:
         item.add_marker(pytest.mark.system)
     if LOADERS & fixtures:

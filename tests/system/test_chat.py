@@ -18,8 +18,7 @@ from support.tiny_writer import save_writer
 def server(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Iterator[ServerProcess]:
     folder = tmp_path_factory.mktemp("chat")
     writer = save_writer(folder / "writer")
-    processes = ("--engine", "processes", "--replicas", "1", "--threads", "1")
-    arguments, models = (*processes, "--api-key-file", key(folder)), (MODEL, f"text:{writer}")
+    arguments, models = ("--threads", "1", "--api-key-file", key(folder)), (MODEL, f"text:{writer}")
     with ServerProcess(folder / "log", forks, arguments=arguments, models=models) as process:
         yield process
 

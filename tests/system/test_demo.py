@@ -36,8 +36,9 @@ prepare = entry._prepare
 
 def prepare_and_shrink(*given):
     prepare(*given)  # its processes are started, and it has no network
-    from pcevolve.app.first import demo
+    from pcevolve.app.first import demo, local_server
 
+    local_server._replicas = lambda: 1  # each loads the model
     usual = demo.OF_IMAGES
     options = {**usual.options, "steps": 2, "candidates": 10}
     demo.DEMONSTRATIONS = {"image": replace(usual, options=options, probe=None)}
@@ -105,7 +106,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Shown:
             for role, said in list_held(process.pid, (str(own),)):
                 for what, who in holding.items():
                     who |= {role} if int(said[what]) else set()
-        time.sleep(0.05)
+        time.sleep(0.1)
     assert process.returncode == 0
     found = read_found(roles) if CAN_BE_ATTACKED else {}
     (out / "found-runner.json").unlink(missing_ok=True)  # an audit finds it

@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import load
 
 from pcevolve.app.cli.main import main
-from pcevolve.app.first import demo
+from pcevolve.app.first import demo, local_server
 from pcevolve.auditing import Audit
 from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.run.folder import NO_TIME, RunFolder
@@ -262,6 +262,7 @@ def test_the_demonstration_with_texts_shows_what_evolution_adds(
     usual = demo.OF_TEXTS
     changed = replace(usual, options={**usual.options, **small})
     monkeypatch.setitem(demo.DEMONSTRATIONS, "text", changed)
+    monkeypatch.setattr(local_server, "_replicas", lambda: 1)
     with pytest.raises(SystemExit) as ended:
         main(["demo", "--text", "--out", str(tmp_path / "demo"), "--json"])
     assert ended.value.code == 0
