@@ -49,17 +49,6 @@ def test_lookahead_and_extensions_vary_every_image_in_public_order(looks, more, 
         assert sum(counts) == 2 * per_class[purpose]
 
 
-def test_a_selected_dataset_takes_one_more_release():
-    assert small_plan().releases == (1, 2)
-    plan = small_plan(keep="selected")
-    assert plan.releases == (1, 2, 3)
-    assert [plan.wanted(t) for t in plan.releases] == [1, 1, 3]
-    alone = small_plan(keep="selected", iterations=0, strengths=())
-    assert (alone.releases, alone.wanted(1)) == ((1,), 3)
-    assert small_plan(appearance="matched").releases == (0, 1, 2)
-    assert small_plan(appearance="auto", keep="selected").releases == (0, 1, 2, 3)
-
-
 def test_a_plan_asks_for_a_few_images_of_every_class_first():
     plan = small_plan(candidates=40, batch=32)
     told = [(call.label, call.first, call.count) for call in plan.round(0)]

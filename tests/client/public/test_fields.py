@@ -39,6 +39,7 @@ def test_only_noise_of_the_system_is_secure_and_a_run_without_it_promises_no_sec
         ({"appearance": "matched"}, (0, 1, 2)),
         ({"iterations": 0}, ()),
         ({"iterations": 0, "keep": "selected"}, (1,)),
+        ({"appearance": "auto", "keep": "selected"}, (0, 1, 2, 3)),
     ],
 )
 def test_a_release_is_the_appearance_a_round_or_the_dataset(
@@ -50,6 +51,7 @@ def test_a_release_is_the_appearance_a_round_or_the_dataset(
 def test_a_release_names_prototypes_the_last_one_the_dataset_and_the_appearance_none():
     plan = plan_of(prototypes=5, candidates=9)
     assert [plan.wanted(iteration) for iteration in range(4)] == [0, 5, 5, 9]
+    assert plan_of(keep="selected", iterations=0).wanted(1) == 3
 
 
 def test_the_threshold_goes_in_a_straight_line_from_the_first_round_to_the_last():

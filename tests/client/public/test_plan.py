@@ -35,8 +35,6 @@ SECRETS = {
         ({"api": "http://u:p@host"}, "pattern"),
         ({"epsilon": "1/0"}, "pattern"),
         ({"surprise": 1}, "Extra inputs"),
-        ({"window": "3,3"}, "LOW must be below HIGH"),
-        ({"window": "-inf,3"}, "both must be numbers"),
         ({"window": "3"}, "two numbers with a comma between"),
         ({"words": ("x", "x"), "labels": ("class 1", "class 2")}, "the same for all classes"),
         ({"prompts": (("a",),)}, "each class needs some"),
@@ -59,7 +57,3 @@ def test_a_plan_that_makes_no_sense_is_refused(changes, reason):
 )
 def test_secrets_are_promised_of_texts_that_a_draw_does_not_tell_apart_by_them(changes):
     assert small_plan(**SECRETS, **changes).secrecy is not None
-
-
-def test_words_of_the_domain_cannot_smuggle_a_second_label():
-    assert small_plan(domain="{label} x").prompt("cut") == "A {label} x image with cut"

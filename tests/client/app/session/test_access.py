@@ -86,45 +86,35 @@ def _succeeds(act: Callable[[], object]) -> bool:
 OF_LEDGER = ["write in the ledger's folder", "link in the usual one"]
 
 
-def test_a_run_s_command_keeps_its_run_and_its_ledger_and_private_names_alone(folder: Path) -> None:
-    def keep(folder: Path) -> None:
-        access.keep_files_of_run(check(folder))
-
-    assert list_possible(folder, keep) == [
-        "list private",
-        "write in the run",
-        *OF_LEDGER,
-        "remove the run's folder",
-    ]
+def keep_files_of_demo(folder: Path) -> None:
+    (folder / "runs" / "run").mkdir()
+    (folder / "runs" / "secrets.txt").touch()  # of a demonstration with texts
+    places = [folder / "runs" / "run", folder / "runs" / "secrets.txt"]
+    access.keep_files_of_demo(places, folder / "runs" / "log")
+    (folder / "runs" / "log").read_bytes()  # its server's words
 
 
-def test_a_keeper_s_command_writes_in_no_run(folder: Path) -> None:
-    def keep(folder: Path) -> None:
-        access.keep_files_of_keeper(check(folder))
+IN_RUN = ["write in the run", "remove the run's folder"]
+KEPT: dict[str, tuple[Callable[[Path], None], list[str]]] = {
+    "a run's": (
+        lambda folder: access.keep_files_of_run(check(folder)),
+        ["list private", "write in the run", *OF_LEDGER, "remove the run's folder"],
+    ),
+    "a keeper's": (
+        lambda folder: access.keep_files_of_keeper(check(folder)),
+        ["list private", "read beside the run", *OF_LEDGER],
+    ),
+    "a client's": (lambda folder: access.keep_files_of_client(folder / "runs" / "run"), IN_RUN),
+    "a demonstration's": (keep_files_of_demo, [IN_RUN[0], "link in the usual one", IN_RUN[1]]),
+}
 
-    assert list_possible(folder, keep) == ["list private", "read beside the run", *OF_LEDGER]
 
-
-def test_a_client_s_command_keeps_its_run_alone(folder: Path) -> None:
-    def keep(folder: Path) -> None:
-        access.keep_files_of_client(folder / "runs" / "run")
-
-    assert list_possible(folder, keep) == ["write in the run", "remove the run's folder"]
-
-
-def test_a_demonstration_s_command_keeps_its_folders_and_reads_its_server_s_words(folder: Path) -> None:
-    def keep(folder: Path) -> None:
-        (folder / "runs" / "run").mkdir()
-        (folder / "runs" / "secrets.txt").touch()  # of a demonstration with texts
-        places = [folder / "runs" / "run", folder / "runs" / "secrets.txt"]
-        access.keep_files_of_demo(places, folder / "runs" / "log")
-        (folder / "runs" / "log").read_bytes()
-
-    assert list_possible(folder, keep) == [
-        "write in the run",
-        "link in the usual one",
-        "remove the run's folder",
-    ]
+@pytest.mark.parametrize("command", KEPT)
+def test_a_command_keeps_its_run_or_its_ledger_and_of_private_files_their_names(
+    command: str, folder: Path
+) -> None:
+    keep, possible = KEPT[command]
+    assert list_possible(folder, keep) == possible
 
 
 def test_where_links_among_private_files_lead_is_listed_too(folder: Path) -> None:

@@ -182,6 +182,7 @@ def test_too_many_refusals_stop_the_run_and_all_are_asked_for_again(tmp_path, ac
     [
         pytest.param(range(1), {}, 1, 1, id="a first request that is refused a second time"),
         pytest.param(range(45, 57), MANY, 2, 12, id="more than eight in a row"),
+        pytest.param([*range(45, 52), *range(53, 60)], MANY, 0, 14, id="seven twice, and one between"),
         pytest.param(
             range(40, 50),
             {"candidates": 20, "initial": 20, "prototypes": 2},
