@@ -9,13 +9,20 @@ from pydantic import ValidationError
 
 from pcevolve.errors import DataError, ProtocolError
 from pcevolve.keeper.clinics.owner import OwnOptions
-from pcevolve.keeper.clinics.plans import describe_protection, describe_sent, read_data, require_plan
+from pcevolve.keeper.clinics.plans import (
+    describe_plan,
+    describe_protection,
+    describe_sent,
+    read_data,
+    require_plan,
+)
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.clinics.roster import Roster
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.statements import list_statements
 from pcevolve.public.selectors import list_paid_events
+from support.accounts import account, gaussian
 from support.clinics import make_clinics
 from support.folders import class_folders
 from support.runs import small_plan
@@ -137,6 +144,18 @@ def test_an_owner_is_told_at_the_end_what_left_it():
     assert describe_sent([1000, 240]).text == (
         "that you joined and agree, and 2 answers of 1.24 kB: to coordinator and provider, random numbers without the "
         "answers of all other owners"
+    )
+
+
+def test_an_owner_is_told_what_the_coordinator_says_of_the_provider_and_what_it_does_not_say(tmp_path):
+    payer = account(tmp_path / "ledger.sqlite", **gaussian(3))
+    plan = make_plan(operator="Example Ltd.")
+    shown = {each.title: each.text for each in describe_plan(plan, 1, payer, list_paid_events(plan))}
+    assert shown["owners"].endswith("; you are Clinic 2")
+    assert shown["operator"] == "Example Ltd., as the coordinator says"
+    assert shown["retention"] == "not stated by the coordinator"
+    assert (
+        "has borne epsilon 0 from other runs, and will have borne epsilon 1 after this one" in shown["ledger"]
     )
 
 

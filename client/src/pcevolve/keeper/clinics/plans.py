@@ -20,7 +20,6 @@ from pcevolve.public.options import spell_as
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.publish.loss import count_found_members
-from pcevolve.public.publish.statements import describe_provider
 from pcevolve.public.screen import Fact
 from pcevolve.public.selectors import find_method
 
@@ -104,7 +103,9 @@ def describe_plan(plan: PublicPlan, place: int, account: Account, events: Sequen
     names = ", ".join(each.name for each in owners.owners)
     yield Fact("owners", f"{names}; you are {owners.owners[place].name}")
     yield Fact("server", f"{plan.provider.model} at {plan.provider.api}")
-    yield from (Fact(title, text) for title, text in describe_provider(plan))
+    stated = {"operator": plan.provider.operator, "retention": plan.provider.retention}
+    for title, words in stated.items():
+        yield Fact(title, f"{words}, as the coordinator says" if words else "not stated by the coordinator")
     yield Fact("result", "all owners and the coordinator get the dataset, the record and the report")
     classes = ", ".join(plan.data.words or plan.labels)
     yield Fact(
