@@ -37,7 +37,7 @@ from pcevolve.keeper.finished.judging import load_quick_judges
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.modality import Images
-from pcevolve.public.usefulness import Word
+from pcevolve.public.publish.usefulness import Word
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 
 

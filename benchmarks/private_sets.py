@@ -18,8 +18,8 @@ from PIL import Image
 
 from pcevolve.keeper.private.bundled import load_cells, load_digits
 from pcevolve.keeper.private.dataset import PrivateDataset, load_folder
+from pcevolve.public.config.data_source import CellsSource, DigitsSource, parse_source
 from pcevolve.public.media.images.files import digest_pixels
-from pcevolve.public.sources import CellsSource, DigitsSource, parse_source
 
 DATA = "PCEVOLVE_BENCH_DATA"
 HELD_OUT = 600  # records at most; an accuracy's standard error is then 2 % at worst

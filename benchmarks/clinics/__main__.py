@@ -50,7 +50,7 @@ from pcevolve.keeper.private.judge import PrivateViews
 from pcevolve.public.clinics.summing import Summing
 from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.encoders.singly import pixel_array
-from pcevolve.public.evolution import evolve
+from pcevolve.public.loop.evolution import evolve
 from pcevolve.public.media.images.decoding import decode_picture
 
 WORLDS = (CELLS, XRAY)

@@ -19,8 +19,8 @@ from pcevolve.keeper.private.judge import PrivateViews
 from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer
 from pcevolve.public.clinics.summing import Summing
 from pcevolve.public.clinics.sync import News, Sync
-from pcevolve.public.evolution import evolve
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.evolution import evolve
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.release import Query, Receipt
 
 OWNERS, REPEATS = 10, 5

@@ -15,7 +15,7 @@ from pcevolve.public.clinics.grid import to_residues
 from pcevolve.public.clinics.owners import ClinicOwner, Clinics
 from pcevolve.public.clinics.summing import Summing
 from pcevolve.public.dp.mechanisms import Noise
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.privacy import Event
 from pcevolve.public.release import Query, Receipt
 from pcevolve.public.selectors.choosing import Chooser

@@ -21,12 +21,12 @@ from pcevolve.app.first.demo import OF_IMAGES
 from pcevolve.keeper.private.bundled import load_cells
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.clinics.owners import Clinics
+from pcevolve.public.config.data_source import CellsSource, parse_source
 from pcevolve.public.dp.mechanisms import FloatArray
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.selectors.choosing import Chooser, Rendition
 from pcevolve.public.selectors.method import Method
-from pcevolve.public.sources import CellsSource, parse_source
 
 CELLS, XRAY = "cells", "xray"
 XRAYS = "xray:normal,pneumonia"

@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 
 from pcevolve.public.calls import Call
-from pcevolve.public.evolution import Ask
+from pcevolve.public.loop.evolution import Ask
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
 from pcevolve_server.diffusion.generator import DiffusionGenerator

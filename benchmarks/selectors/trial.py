@@ -30,21 +30,21 @@ from pcevolve.public.calls import Call
 from pcevolve.public.canonical import drop_unused
 from pcevolve.public.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
 from pcevolve.public.encoders import BUNDLED, Encoder, frame_digest, load_encoder
-from pcevolve.public.evolution import Evolved, UntrustedGenerator, evolve
 from pcevolve.public.fields import PLAN_FORMAT, PlanFields
+from pcevolve.public.loop.evolution import Evolved, UntrustedGenerator, evolve
 from pcevolve.public.media.images.appearance import develop, find_released_appearance
 from pcevolve.public.media.images.decoding import decode_picture
 from pcevolve.public.methods import choose_delta
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Budget
+from pcevolve.public.publish.usefulness import Assessment
 from pcevolve.public.release import Receipt
 from pcevolve.public.selectors.choosing import Chooser, choose_renditions
 from pcevolve.public.selectors.method import Method
 from pcevolve.public.selectors.rounds import Scope
 from pcevolve.public.selectors.selection import Measurement, SelectionInput, join_renditions
 from pcevolve.public.selectors.usefulness import assess
-from pcevolve.public.usefulness import Assessment
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 
 NEIGHBOURS = 5

@@ -3,8 +3,8 @@
 It writes docs/results/usefulness-images.json and prints the tables that docs/results/verdict.md has; what is cut off
 goes on where it was. One selection of ``PICKED`` images
 per class, no rounds, ten shots per class, replace-one, delta 1e-5; all private sets of ``benchmarks.split``, or those
-of ``--sets``. Each dataset gets the word of ``pcevolve.public.usefulness`` and is judged by linear heads on real
-images, on the encoders that did not vote. Its truth is the share of the way from chance to the ten shots that it
+of ``--sets``. Each dataset gets the word of ``pcevolve.public.publish.usefulness`` and is judged by linear heads on
+real images, on the encoders that did not vote. Its truth is the share of the way from chance to the ten shots that it
 closes: at least half of it is *worth it*. The bounds were chosen on sets that may be tuned on; the rest validates them.
 ``benchmarks.usefulness.texts`` asks the same of texts.
 """

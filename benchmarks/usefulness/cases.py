@@ -17,11 +17,11 @@ from pcevolve.public.dp.calibration import smallest_noise_multiplier
 from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.geometry.frame import Frame, project
 from pcevolve.public.privacy import Budget, Event, Events
+from pcevolve.public.publish.usefulness import Assessment, Word
 from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
 from pcevolve.public.selectors.means import Means
 from pcevolve.public.selectors.rounds import pay_for_centre
 from pcevolve.public.selectors.usefulness import Figures, agree_by_words, agreement, classes_apart, distances
-from pcevolve.public.usefulness import Assessment, Word
 
 PICKED, WORTH = 20, 0.5
 LEAST_GAP = 0.05

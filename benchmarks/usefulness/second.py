@@ -47,10 +47,10 @@ from pcevolve.public.encoders.singly import pixel_array
 from pcevolve.public.geometry.distances import squared_distances
 from pcevolve.public.geometry.frame import MOST_AXES, project
 from pcevolve.public.modality import Images
+from pcevolve.public.publish.usefulness import BOUNDS
 from pcevolve.public.selectors.means import aims_of, means_of, rank
 from pcevolve.public.selectors.selection import Measurement, SelectionInput
 from pcevolve.public.selectors.sums import CentreFirst
-from pcevolve.public.usefulness import BOUNDS
 
 DEFAULT = (
     "malaria:parasitized,uninfected",

@@ -13,7 +13,7 @@ from benchmarks.rows import Row, table
 from benchmarks.usefulness.cases import WORDS, WORTH
 from benchmarks.usefulness.second_sources import ALIEN, APART, SOURCES
 from pcevolve.public.encoders import BUNDLED, JOINED
-from pcevolve.public.usefulness import BOUNDS
+from pcevolve.public.publish.usefulness import BOUNDS
 
 HEAD = "squeezenet"
 JUDGES = (HEAD, CNN)

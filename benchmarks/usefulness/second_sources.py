@@ -18,7 +18,7 @@ from benchmarks.release.seen import CANDIDATES
 from benchmarks.split import SETS
 from benchmarks.usefulness.__main__ import other_domain, paint_noise
 from pcevolve.keeper.private.dataset import PrivateDataset
-from pcevolve.public.evolution import Ask
+from pcevolve.public.loop.evolution import Ask
 from pcevolve.public.release import Candidate
 from pcevolve_shared import images as wire
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from PIL import Image
 
 from pcevolve.keeper.private.bundled import SIDE
-from pcevolve.public.sources import CELLS
+from pcevolve.public.config.data_source import CELLS
 
 EACH, COLUMNS = 50, 10
 RESERVED_EVERY = 3

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from wordnet import meanings, topics, words
 
-from pcevolve.public.sources import TERMS as KINDS
+from pcevolve.public.config.data_source import TERMS as KINDS
 
 MOST = 150
 """Of each kind."""

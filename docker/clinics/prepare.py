@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pcevolve.keeper.clinics.keys import OwnerKey
 from pcevolve.keeper.private.bundled import load_cells
-from pcevolve.public.sources import CELLS
+from pcevolve.public.config.data_source import CELLS
 
 SHOTS = 10
 NAMES = {kind: f"type {place}" for place, kind in enumerate(CELLS, 1)}

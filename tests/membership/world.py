@@ -22,8 +22,9 @@ from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.public.dp.mechanisms import Noise
-from pcevolve.public.evolution import evolve
-from pcevolve.public.lineage import Judge
+from pcevolve.public.loop.evolution import evolve
+from pcevolve.public.loop.lineage import Judge
+from pcevolve.public.loop.usability import Usability
 from pcevolve.public.methods import choose_delta
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Budget, Event, Relation
@@ -32,7 +33,6 @@ from pcevolve.public.selectors.choosing import Chooser
 from pcevolve.public.selectors.method import Method
 from pcevolve.public.selectors.rounds import Scope
 from pcevolve.public.transcript.log import Transcript
-from pcevolve.public.usability import Usability
 from pcevolve.wire.egress.gate import Gate
 from pcevolve.wire.egress.retry import RetryPolicy
 from pcevolve.wire.egress.transport import Incoming, Outgoing

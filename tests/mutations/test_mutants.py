@@ -24,7 +24,7 @@ def test_every_slip_changes_one_place_of_a_module_and_has_tests_that_exist():
 
 
 @pytest.mark.parametrize(
-    "module", ["pcevolve.public.dp.calibration", "pcevolve.wire.egress.retry", "pcevolve.public.rules"]
+    "module", ["pcevolve.public.dp.calibration", "pcevolve.wire.egress.retry", "pcevolve.public.loop.rules"]
 )
 def test_a_drawn_mutant_compiles_differs_and_is_the_same_again(module: str):
     whole = ast.unparse(ast.parse(find_module(module).read_text()))

@@ -12,7 +12,7 @@ from typing import Any
 from pcevolve.auditing import audit
 from pcevolve.errors import ClientError
 from pcevolve.public.calls import Call
-from pcevolve.public.lineage import Pool, Population, cut_to_proportion, join_populations
+from pcevolve.public.loop.lineage import Pool, Population, cut_to_proportion, join_populations
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.release import DatasetRelease, describe_file, name_files, write_card
 from pcevolve.public.release import Candidate, Chosen, Receipt

@@ -17,7 +17,7 @@ from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer, de
 from pcevolve.public.clinics.grid import Grid
 from pcevolve.public.clinics.owners import Clinics
 from pcevolve.public.clinics.sync import News, Sync
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.protocol import digest_plan
 from pcevolve.public.release import Candidate, Choice

@@ -13,7 +13,7 @@ from pcevolve.keeper.ledger.ledger import Account, Paid
 from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.encoders import Encoder, frame_digest, load_encoder
 from pcevolve.public.geometry.frame import round_to_noise_scale
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Events
 from pcevolve.public.release import Query, Receipt

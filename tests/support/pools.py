@@ -7,10 +7,10 @@ import io
 import numpy as np
 from PIL import Image
 
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
+from pcevolve.public.loop.usability import Usability
+from pcevolve.public.loop.usable import ClassUsability
 from pcevolve.public.release import Candidate
-from pcevolve.public.usability import Usability
-from pcevolve.public.usable import ClassUsability
 from support.runs import small_plan
 
 

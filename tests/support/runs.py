@@ -14,19 +14,20 @@ import numpy as np
 from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits, PrivateUnit, Terms
 from pcevolve.keeper.padding import Padding
 from pcevolve.keeper.private.judge import UniformJudge
-from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.calls import Call
 from pcevolve.public.canonical import drop_unused
 from pcevolve.public.dp.mechanisms import SecureNoise
 from pcevolve.public.encoders import named_weights
-from pcevolve.public.evolution import Evolved, evolve
 from pcevolve.public.fields import PlanData, PlanEncoder, PlanFields, PlanPrivacy, PlanProvider
-from pcevolve.public.lineage import Judge, Lineage, Pool
+from pcevolve.public.loop.evolution import Evolved, evolve
+from pcevolve.public.loop.lineage import Judge, Lineage, Pool
+from pcevolve.public.loop.usability import Usability
 from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.modality import Images
 from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Budget
+from pcevolve.public.publish.assessed import AssessedFigures
 from pcevolve.public.publish.dataset import publish, write_summary
 from pcevolve.public.publish.release import DatasetRelease
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
@@ -34,7 +35,6 @@ from pcevolve.public.selectors.usefulness import assess
 from pcevolve.public.settings import MethodSettings, ReleaseSettings, Section
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.usability import Usability
 from pcevolve.wire.asking import RecordingJudge
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.allowance import Allowance, Meter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.declared import list_options
+from pcevolve.public.config.declared import list_options
 
 
 def spell_words(**options: object) -> list[object]:

@@ -15,9 +15,9 @@ import pytest
 
 from pcevolve import verify
 from pcevolve.app.first import demo
+from pcevolve.public.config.data_source import CELLS
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
-from pcevolve.public.sources import CELLS
 from pcevolve.public.transcript.reader import RunReader
 from support.together import NO_CHILDREN
 from support.traces import find_traces

@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.errors import UsageError
-from pcevolve.public.addresses import require_address, require_key, require_proxy
+from pcevolve.public.config.addresses import require_address, require_key, require_proxy
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.declared import list_options, validate
 from pcevolve.public.config.files import read_key_file
+from pcevolve.public.config.options import spell_as
 from pcevolve.public.config.owner import OwnerProvider
 from pcevolve.public.config.providers import KEY_VARIABLE
 from pcevolve.public.config.sources import name_options, read_toml
-from pcevolve.public.declared import list_options, validate
-from pcevolve.public.options import spell_as
 from pcevolve.wire.providers import dialect
 
 OF_THE_TABLE = ("seed", "prompts")

@@ -24,7 +24,7 @@ from pcevolve.keeper.evaluation.labelled import Labelled
 from pcevolve.keeper.planning import resolve_plan
 from pcevolve.public.calls import Call
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.evolution import Ask
+from pcevolve.public.loop.evolution import Ask
 from pcevolve.public.media import UnreadableError, find_medium
 from pcevolve.public.modality import ModelSize
 from pcevolve.public.plan import PublicPlan

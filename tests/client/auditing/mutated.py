@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pcevolve.auditing.rerun import Rerun
 from pcevolve.keeper.ledger.ledger import Account, Paid
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.release import Choice, Chosen, Query, Receipt

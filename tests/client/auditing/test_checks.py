@@ -24,8 +24,8 @@ from pcevolve.auditing.checks import list_claims
 from pcevolve.errors import ModelError, ProviderReplyError, UsageError
 from pcevolve.public.clinics.owners import spell_key
 from pcevolve.public.dialects import ABILITIES
-from pcevolve.public.evolution import Ask, evolve
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.evolution import Ask, evolve
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Query, Receipt

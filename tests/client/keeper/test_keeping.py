@@ -11,8 +11,8 @@ import pytest
 from pcevolve.errors import BudgetError, ClientError, ProtocolError
 from pcevolve.keeper.keeping import serve
 from pcevolve.public import protocol
-from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.processes.pipe import Pipe, open_conversation
+from pcevolve.public.publish.assessed import AssessedFigures
 from pcevolve.public.release import Choice, Chosen, Receipt
 from pcevolve.wire.asking import RemoteKeeper
 from support.runs import RUN_ID, small_plan

@@ -10,7 +10,7 @@ import pytest
 from client.wire.egress.rounds import first_round
 from pcevolve.errors import UnusableError
 from pcevolve.public import protocol
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.release import Candidate, Choice, Chosen, Query, Receipt
 from pcevolve.wire.asking import AskingJudge, RecordingJudge, TellingGenerator
 from support.provider import FakeProvider

@@ -16,7 +16,7 @@ from pcevolve.errors import UsageError
 from pcevolve.public.dp.calibration import histogram_sensitivity, smallest_noise_multiplier
 from pcevolve.public.dp.mechanisms import clamp
 from pcevolve.public.figures import USUAL_DELTA
-from pcevolve.public.lineage import Population
+from pcevolve.public.loop.lineage import Population
 from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.release import Choice, Chosen
 from pcevolve.public.selectors import Scope

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from pcevolve.public.lineage import Population
+from pcevolve.public.loop.lineage import Population
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen
 from pcevolve.public.words import put_in_one_line

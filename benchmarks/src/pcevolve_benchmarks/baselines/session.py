@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeAlias, cast
 from pcevolve.keeper.components import Components
 from pcevolve.public.calls import Call
 from pcevolve.public.dp.mechanisms import Noise
-from pcevolve.public.evolution import Ask, Evolved, evolve
 from pcevolve.public.geometry.distances import IntArray
-from pcevolve.public.lineage import Pool, Population
+from pcevolve.public.loop.evolution import Ask, Evolved, evolve
+from pcevolve.public.loop.lineage import Pool, Population
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.release import Candidate, Choice, Query, Receipt

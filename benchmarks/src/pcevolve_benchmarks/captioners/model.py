@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import torch
 
+from pcevolve.public.encoders.pretrained import load_pretrained
 from pcevolve.public.media import Item
-from pcevolve.public.pretrained import load_pretrained
 
 LONGEST: Final = 60
 """Tokens of a caption."""

@@ -15,8 +15,8 @@ from rich.table import Table as Shown
 from pcevolve.app.cli.options import takes
 from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import UsageError
+from pcevolve.public.config.declared import list_options, validate
 from pcevolve.public.config.sources import drop_unset
-from pcevolve.public.declared import list_options, validate
 from pcevolve_benchmarks.tables.catalogue import TABLES
 from pcevolve_benchmarks.tables.sizes import Sizes
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.public import settings
+from pcevolve.public.config.options import Setting
 from pcevolve.public.config.providers import MaxCost, Price
-from pcevolve.public.options import Setting
 from pcevolve.public.privacy import Budget
 from pcevolve.public.selectors import METHODS, Scope
 from pcevolve_benchmarks.baselines.catalogue import BASELINES

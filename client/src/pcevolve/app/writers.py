@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 
 from pcevolve.errors import ModelError
-from pcevolve.public.pretrained import load_pretrained
+from pcevolve.public.encoders.pretrained import load_pretrained
 
 LONGEST: Final = 120
 """Most tokens of an answer."""

@@ -27,7 +27,7 @@ from pcevolve.auditing.lines import KeyLength, Lines, OutOfPlaceError
 from pcevolve.auditing.under_way import UnderWay
 from pcevolve.errors import EgressError, ProviderReplyError
 from pcevolve.public.calls import Call
-from pcevolve.public.evolution import Ask
+from pcevolve.public.loop.evolution import Ask
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
 from pcevolve.public.transcript.reader import RunReader

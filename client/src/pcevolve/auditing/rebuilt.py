@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.public.finding import Finding
-from pcevolve.public.lineage import Population
+from pcevolve.public.loop.lineage import Population
 from pcevolve.public.media import UnreadableError, find_medium
 from pcevolve.public.media.images.appearance import find_released_appearance
 from pcevolve.public.plan import PublicPlan

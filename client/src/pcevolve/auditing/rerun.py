@@ -25,8 +25,9 @@ from pcevolve.public import selectors
 from pcevolve.public.calls import Call
 from pcevolve.public.dp.accountants import within
 from pcevolve.public.encoders import Encoder, load_encoder, shipped_digest, weights_digest
-from pcevolve.public.evolution import Evolved, evolve, pool_last
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.evolution import Evolved, evolve, pool_last
+from pcevolve.public.loop.lineage import Pool
+from pcevolve.public.loop.usability import Usability
 from pcevolve.public.media.images.appearance import AS_IS, MATCHED, is_released
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
@@ -36,7 +37,6 @@ from pcevolve.public.selectors.selection import join_renditions
 from pcevolve.public.selectors.usefulness import Figures, find_figures
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import RecordedRelease
-from pcevolve.public.usability import Usability
 from pcevolve.wire.providers import dialect
 
 

@@ -13,8 +13,8 @@ from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.keeping import decoded_elsewhere, read_orders, refuse, serve, tell_owner
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
+from pcevolve.public.config.options import AS_KEYWORDS, at_door, spell_as
 from pcevolve.public.config.runner import PublicConfig
-from pcevolve.public.options import AS_KEYWORDS, at_door, spell_as
 from pcevolve.public.parts import Confinement
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.processes.confinement import Enforcement

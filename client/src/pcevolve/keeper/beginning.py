@@ -19,8 +19,8 @@ from pcevolve.keeper.ledger.creation import locate_key, require_volume
 from pcevolve.keeper.ledger.entries import Listed
 from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits, Origin, Terms
 from pcevolve.public.config.files import find_ledger_volume
+from pcevolve.public.config.options import spell_flag
 from pcevolve.public.figures import describe_guesses, format_loss
-from pcevolve.public.options import spell_flag
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.loss import PrivacyLoss, state_cumulative_loss
 from pcevolve.public.run.checked import require_ledger

@@ -33,12 +33,12 @@ from pcevolve.keeper.private_data import (
 )
 from pcevolve.public import settings as public
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.data_source import BUNDLED
 from pcevolve.public.config.owner import OwnerData
 from pcevolve.public.media.images.kinds import tell_format
 from pcevolve.public.media.images.levels import REFUSED, Seen
 from pcevolve.public.run.checked import find_foreign_options, find_unused_namespace
 from pcevolve.public.screen import ProgressCallback
-from pcevolve.public.sources import BUNDLED
 
 LABEL = "images"
 """Name of the one class if the folder has none."""

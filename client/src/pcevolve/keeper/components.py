@@ -14,14 +14,15 @@ from pcevolve.keeper.private.judge import PrivateJudge, PrivateViews, UniformJud
 from pcevolve.keeper.private_data import RunData, leave_out_private, name_classes
 from pcevolve.public import selectors
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.declared import list_options
+from pcevolve.public.config.data_source import find_roster
+from pcevolve.public.config.declared import list_options
+from pcevolve.public.config.options import Option
 from pcevolve.public.dialects import Abilities, find_abilities, require
 from pcevolve.public.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from pcevolve.public.encoders import Encoder, load_encoder
 from pcevolve.public.encoders.published import resolve
-from pcevolve.public.lineage import Judge
+from pcevolve.public.loop.lineage import Judge
 from pcevolve.public.modality import MODALITIES
-from pcevolve.public.options import Option
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.checked import CheckedRun
@@ -29,7 +30,6 @@ from pcevolve.public.screen import ProgressCallback, no_progress
 from pcevolve.public.selectors import Method, Scope
 from pcevolve.public.selectors.choosing import Chooser
 from pcevolve.public.selectors.method import AppearanceMode, first_selection
-from pcevolve.public.sources import find_roster
 
 if TYPE_CHECKING:
     from pcevolve.keeper.private.secrets import Sources

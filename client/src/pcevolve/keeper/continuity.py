@@ -12,7 +12,7 @@ from itertools import pairwise, takewhile
 
 from pcevolve.errors import LedgerError
 from pcevolve.keeper.ledger.ledger import Ledger, Payment
-from pcevolve.public.options import spell_flag
+from pcevolve.public.config.options import spell_flag
 from pcevolve.public.run.folder import LOST, RunFolder
 from pcevolve.public.run.reopening import find_release_fault
 from pcevolve.public.transcript.layout import TRANSCRIPT

@@ -32,7 +32,8 @@ from pcevolve.public import protocol
 from pcevolve.public.calls import Call
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.durable import write_private
-from pcevolve.public.lineage import Judge, Lineage
+from pcevolve.public.loop.lineage import Judge, Lineage
+from pcevolve.public.loop.usable import UsableRule
 from pcevolve.public.modality import MODALITIES
 from pcevolve.public.parts import Confinement, PriorReleases
 from pcevolve.public.plan import PublicPlan
@@ -43,7 +44,6 @@ from pcevolve.public.screen import Fact
 from pcevolve.public.selectors.choosing import Chooser
 from pcevolve.public.selectors.usefulness import assess, separability
 from pcevolve.public.transcript.chain import GENESIS, StoredFiles
-from pcevolve.public.usable import UsableRule
 
 LEAST_SEPARABLE = 0.1
 """Share of a prompt's images that are told apart, beyond chance; below it words alone sufficed in 2 of 100 cases."""

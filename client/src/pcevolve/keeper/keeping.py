@@ -15,9 +15,9 @@ from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.options import AS_KEYWORDS, spell_as
 from pcevolve.public.media.images.decoding import RecentImages, decoding_by
 from pcevolve.public.media.images.elsewhere import Elsewhere
-from pcevolve.public.options import AS_KEYWORDS, spell_as
 from pcevolve.public.parts import Confinement
 from pcevolve.public.processes.confinement import Enforcement
 from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError

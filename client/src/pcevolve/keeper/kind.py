@@ -11,10 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from pcevolve.keeper.private_data import SPLIT_SEED, RunData
-from pcevolve.public.dialects import find_abilities
-from pcevolve.public.modality import MODALITIES, Kind
-from pcevolve.public.screen import ProgressCallback, no_progress
-from pcevolve.public.sources import (
+from pcevolve.public.config.data_source import (
     CellsSource,
     DigitsSource,
     FolderSource,
@@ -22,6 +19,9 @@ from pcevolve.public.sources import (
     parse_source,
     require_kind,
 )
+from pcevolve.public.dialects import find_abilities
+from pcevolve.public.modality import MODALITIES, Kind
+from pcevolve.public.screen import ProgressCallback, no_progress
 
 if TYPE_CHECKING:
     from pathlib import Path

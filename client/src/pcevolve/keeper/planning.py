@@ -8,11 +8,12 @@ from pathlib import Path
 
 from pcevolve.errors import UsageError
 from pcevolve.keeper.components import Components
-from pcevolve.public.addresses import is_nearby
 from pcevolve.public.canonical import WRITTEN_ELSEWHERE, drop_unused, list_unused
+from pcevolve.public.config.addresses import is_nearby
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.declared import validate
 from pcevolve.public.config.files import Prompts, read_prompts
-from pcevolve.public.declared import validate
+from pcevolve.public.config.workflow import takes_image
 from pcevolve.public.encoders import frame_digest, named_weights
 from pcevolve.public.fields import PLAN_FORMAT, PlanFields
 from pcevolve.public.methods import SecretEvolution, VariedEvolution
@@ -30,7 +31,6 @@ from pcevolve.public.run.checked import refuse_options
 from pcevolve.public.selectors.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.public.settings import UNKNOWN_LICENCE, DataSettings, PrivacySettings
 from pcevolve.public.words import TEMPLATE, USUAL
-from pcevolve.public.workflow import takes_image
 from pcevolve_shared.bundled import BUNDLED
 
 NOTHING_EARLIER = PriorReleases()

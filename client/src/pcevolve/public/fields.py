@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from pcevolve.public import requests, settings
 from pcevolve.public.clinics.owners import Clinics
-from pcevolve.public.declared import settled
+from pcevolve.public.config.declared import settled
 from pcevolve.public.methods import METHOD_TABLE, CountedVotes, PrivateEvolution, VariedEvolution
 from pcevolve.public.modality import MODALITIES, AnyModality, Images, Texts, images_of, texts_of
 from pcevolve.public.parts import Confinement, Exact, Library, PriorReleases, Secrecy, Start

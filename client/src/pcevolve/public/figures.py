@@ -12,7 +12,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from pcevolve.errors import UsageError
-from pcevolve.public.options import advise, spell_flag
+from pcevolve.public.config.options import advise, spell_flag
 
 LARGEST = 10**9
 """Upper limit for ε or noise that a user can ask for; its inverse is the lower limit."""

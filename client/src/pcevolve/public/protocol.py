@@ -12,10 +12,10 @@ from typing import Annotated, Any, Final, Protocol
 
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field
 
-from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.modality import Advice, ModelSize
 from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.publish.assessed import AssessedFigures
 from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Digest
 

@@ -8,11 +8,11 @@ from typing import Annotated, Final, Generic
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from pcevolve.public.declared import UNDECIDED, PlanField, Undecided
-from pcevolve.public.options import Setting
+from pcevolve.public.config.declared import UNDECIDED, PlanField, Undecided
+from pcevolve.public.config.options import Setting
+from pcevolve.public.config.workflow import normalize
 from pcevolve.public.settings import PUBLIC, PublicSeed, Section, require_one_line
 from pcevolve.public.words import TEMPLATE
-from pcevolve.public.workflow import normalize
 
 Model = Annotated[
     str, Field(min_length=1, max_length=200, description="Model that the API should use."), PUBLIC

@@ -10,9 +10,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from pcevolve.errors import UsageError
 from pcevolve.public import privacy
-from pcevolve.public.declared import EXACT, UNDECIDED, PlanField, Undecided
+from pcevolve.public.config.declared import EXACT, UNDECIDED, PlanField, Undecided
+from pcevolve.public.config.options import Setting
 from pcevolve.public.figures import parse_delta
-from pcevolve.public.options import Setting
 
 MOST_ITERATIONS = 1000
 MOST_CLASSES = 1000

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from pcevolve.errors import TOLD_ELSEWHERE, KeeperGoneError, ProtocolError, rebuild_error
 from pcevolve.public import protocol
-from pcevolve.public.evolution import Ask, UntrustedGenerator
-from pcevolve.public.lineage import Judge, Pool
+from pcevolve.public.loop.evolution import Ask, UntrustedGenerator
+from pcevolve.public.loop.lineage import Judge, Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
 from pcevolve.public.protocol import Message, Refused

@@ -15,12 +15,13 @@ from typing import Any, Protocol
 from rich.console import Console
 
 from pcevolve.public import protocol
-from pcevolve.public.assessed import AssessedFigures
-from pcevolve.public.evolution import Evolved, UntrustedGenerator, evolve, pool_last
-from pcevolve.public.lineage import Judge, Lineage, Pool, Population, make_pool
+from pcevolve.public.loop.evolution import Evolved, UntrustedGenerator, evolve, pool_last
+from pcevolve.public.loop.lineage import Judge, Lineage, Pool, Population, make_pool
+from pcevolve.public.loop.usability import Usability
 from pcevolve.public.pages.live import write_preview
 from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.publish.assessed import AssessedFigures
 from pcevolve.public.publish.dataset import publish, write_summary
 from pcevolve.public.publish.exports import export_run
 from pcevolve.public.publish.promises import say_shortfall
@@ -31,7 +32,6 @@ from pcevolve.public.run.reopening import open_record
 from pcevolve.public.screen import lay_out, lay_out_facts
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.usability import Usability
 from pcevolve.wire.approval import approve, list_doubts, require_liking
 from pcevolve.wire.asking import AskingJudge, RecordingJudge, TellingGenerator
 from pcevolve.wire.console import introduce, is_paid, note_answers, report_early_stop, report_stop, say_spent

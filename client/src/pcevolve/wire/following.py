@@ -18,11 +18,12 @@ from typing import Any
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.public import selectors
 from pcevolve.public.canonical import drop_unused, find_value
+from pcevolve.public.config.declared import spell, validate
 from pcevolve.public.config.runner import PublicConfig
-from pcevolve.public.declared import spell, validate
 from pcevolve.public.dialects import require
 from pcevolve.public.fields import PLAN_FORMAT, PlanFields
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
+from pcevolve.public.loop.usability import Usability
 from pcevolve.public.parts import Library
 from pcevolve.public.plan import FROM_RELEASE, PublicPlan
 from pcevolve.public.publish.promises import list_marks
@@ -34,7 +35,6 @@ from pcevolve.public.screen import Line, lay_out
 from pcevolve.public.selectors.method import VARIES
 from pcevolve.public.settings import UNKNOWN_LICENCE
 from pcevolve.public.transcript.records import Opened
-from pcevolve.public.usability import Usability
 from pcevolve.wire.approval import approve
 from pcevolve.wire.console import describe_plan, forecast_costs, is_paid
 from pcevolve.wire.execution import Session

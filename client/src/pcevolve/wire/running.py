@@ -13,10 +13,10 @@ from rich.console import Console
 
 from pcevolve.errors import ClientError, StoppedError
 from pcevolve.public import protocol
+from pcevolve.public.config.options import at_door
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.decoder import decode_in_time
 from pcevolve.public.media.images.decoding import RecentImages, decoding_by
-from pcevolve.public.options import at_door
 from pcevolve.public.processes.confinement import Enforcement
 from pcevolve.public.processes.pipe import GoneError, Pipe
 from pcevolve.public.run.folder import RunFolder

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from pcevolve.app.cli.commands import COMMANDS, app
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.declared import list_options
+from pcevolve.public.config.declared import list_options
 
 
 def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.declared import list_options
 from pcevolve.public.config.sources import gather
-from pcevolve.public.declared import list_options
 
 OPTIONS = list_options(RunConfig)
 

@@ -28,7 +28,7 @@ SOURCES = Path(pcevolve.__file__).parent
 PAGE = Path(__file__).parents[4] / "docs" / "architecture.md"
 DECLARATIONS = {
     *("config/owner.py", "config/runner.py"),
-    *("public/settings.py", "public/methods.py", "public/modality.py", "public/declared.py"),
+    *("public/settings.py", "public/methods.py", "public/modality.py", "config/declared.py"),
 }
 """Where the sections of options and plan are declared: what a model checks about itself."""
 OF_THE_PLAN = {"public/canonical.py", "public/fields.py"}

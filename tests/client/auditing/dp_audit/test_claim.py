@@ -10,7 +10,7 @@ from pcevolve.app.first.pricing import PlannedRun
 from pcevolve.auditing.dp_audit.claim import AuditedClaim, Claim
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.declared import list_options
+from pcevolve.public.config.declared import list_options
 from pcevolve.public.privacy import Budget
 
 

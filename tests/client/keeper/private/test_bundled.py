@@ -3,7 +3,7 @@
 import numpy as np
 
 from pcevolve.keeper.private.bundled import load_cells, load_digits
-from pcevolve.public.sources import CELLS
+from pcevolve.public.config.data_source import CELLS
 
 TYPES = {3: "type A", 5: "type B", 8: "type C"}
 

@@ -21,7 +21,7 @@ from pcevolve.keeper.private.listing import list_folder
 from pcevolve.public.dp.mechanisms import SecureNoise
 from pcevolve.public.encoders import load_encoder
 from pcevolve.public.geometry.frame import Frame
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.media.images.appearance import AS_IS, MATCHED, MIDDLE, Appearance, measure_appearances
 from pcevolve.public.methods import choose_delta
 from pcevolve.public.privacy import FREE, Budget, Event

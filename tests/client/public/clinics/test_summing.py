@@ -18,7 +18,7 @@ from pcevolve.public.clinics.answers import Exchange, decode_exchanges
 from pcevolve.public.clinics.grid import Grid, to_residues
 from pcevolve.public.clinics.owners import Clinics
 from pcevolve.public.clinics.summing import NoData, SummedNoise, Summing, UnansweredError, _are_near
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.media.images.appearance import Appearance
 from pcevolve.public.privacy import Event
 from pcevolve.public.release import Receipt

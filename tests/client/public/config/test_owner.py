@@ -14,9 +14,9 @@ from pydantic import Field
 
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.declared import list_options
+from pcevolve.public.config.options import Option
 from pcevolve.public.config.runner import Config, PublicConfig
-from pcevolve.public.declared import list_options
-from pcevolve.public.options import Option
 from pcevolve.public.settings import Section
 from support.comfyui import NODES, WORKFLOW
 from support.owned import OWNERS

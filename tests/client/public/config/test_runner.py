@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.declared import list_options
 from pcevolve.public.config.runner import PublicConfig
-from pcevolve.public.declared import list_options
 from support.owned import OWNERS
 
 OPTIONS = list_options(RunConfig)

@@ -7,9 +7,9 @@ import pytest
 from pcevolve.app.cli.reference import make_table
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.declared import list_options
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.config.table import FILE, require_given, require_sound, run_options
-from pcevolve.public.declared import list_options
 
 GIVEN = {"private": "x", "domain": "d", "out": "o"}
 WRONG = ("", "many", "1.5", "-1", "0", "1e12", "99999999999999999999", "maybe", "nan", "1_0", "10.0", "auto")

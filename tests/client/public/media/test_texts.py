@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pcevolve.public.loop.usability import Usability
 from pcevolve.public.media import UnreadableError, find_medium
 from pcevolve.public.media.texts import blank_out, normalise, read_text
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.usability import Usability
 from pcevolve_shared import images
 from pcevolve_shared.blanks import BLANK
 from support.pools import pool_of

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
+from pcevolve.public.loop.usability import Usability
 from pcevolve.public.modality import MODALITIES, Texts
 from pcevolve.public.modality.base import join
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.usability import Usability
 from support.pools import population_of
 from support.runs import small_plan
 
@@ -57,7 +57,7 @@ KINDS = {"image", "images", "text", "texts"}
 CLASSES = {"Images", "Texts", "ImageMedium", "TextMedium"}
 OF_ANOTHER_MEANING = {
     "public/media/answering.py": ["part.get('type', 'text') not in _TEXT_TYPES"],  # a part of a chat's answer
-    "public/workflow.py": ["role == 'image'"],  # what a node takes
+    "public/config/workflow.py": ["role == 'image'"],  # what a node takes
     "wire/providers/getimg.py": ["'image' in answer"],  # a field of an answer
 }
 """What compares with such a word and is about another thing."""

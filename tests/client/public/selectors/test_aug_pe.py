@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pcevolve.public.calls import Call
 from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.encoders.files import PublicFrame
-from pcevolve.public.evolution import Ask, Evolved, evolve
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.evolution import Ask, Evolved, evolve
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Query, Receipt
 from pcevolve.public.selectors import METHODS, PrivateEmbeddings

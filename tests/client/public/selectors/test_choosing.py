@@ -12,7 +12,7 @@ from PIL import Image
 
 from pcevolve.errors import ModelError
 from pcevolve.public.calls import Call
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.release import Candidate
 from pcevolve.public.selectors import SelectionInput, find_method
 from pcevolve.public.selectors.choosing import Chooser, find_frame

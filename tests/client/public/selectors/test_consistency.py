@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.encoders import Encoder
 from pcevolve.public.geometry.ruler import Ruler
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
 from pcevolve.public.selectors import Measurement, PrivateEmbeddings, SelectionInput, Selector

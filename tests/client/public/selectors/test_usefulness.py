@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.geometry.frame import STEP, Frame, project
 from pcevolve.public.geometry.ruler import Ruler
 from pcevolve.public.privacy import Event
+from pcevolve.public.publish.assessed import AssessedFigures
 from pcevolve.public.selectors import Measurement, PrivateEmbeddings, SelectionInput
 from pcevolve.public.selectors.means import Means
 from pcevolve.public.selectors.usefulness import (

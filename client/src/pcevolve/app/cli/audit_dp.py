@@ -35,7 +35,7 @@ def audit_dp(
         audit_method,  # SciPy takes a second to load; --help should not
     )
     from pcevolve.auditing.dp_audit.claim import AuditedClaim
-    from pcevolve.public.declared import validate
+    from pcevolve.public.config.declared import validate
     from pcevolve.public.run.progress import error_console, show_work
 
     asked = validate(AuditedClaim, drop_unset(options))

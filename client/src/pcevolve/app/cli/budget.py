@@ -46,7 +46,7 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
     leave_files()
     from pcevolve.app.first.pricing import PlannedRun, price, tabulate_plan
-    from pcevolve.public.declared import validate
+    from pcevolve.public.config.declared import validate
 
     planned = price(validate(PlannedRun, drop_unset(options)))
     if as_json:

@@ -9,9 +9,9 @@ from typing import Annotated, Any, TypeVar
 
 from pcevolve.app.cli.parameters import OPTIONS, Flag, PositionalArgument
 from pcevolve.errors import UsageError
+from pcevolve.public.config.options import Option
 from pcevolve.public.config.sources import complete
 from pcevolve.public.config.table import run_options
-from pcevolve.public.options import Option
 from pcevolve.public.processes import confinement
 from pcevolve.public.processes.landlock import Files
 

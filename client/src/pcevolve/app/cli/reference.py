@@ -10,10 +10,10 @@ from pathlib import Path
 from pcevolve.app.first.pricing import PlannedRun
 from pcevolve.auditing.dp_audit.claim import AuditedClaim
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.declared import list_options
+from pcevolve.public.config.options import Option
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.config.table import FILE, write_table
-from pcevolve.public.declared import list_options
-from pcevolve.public.options import Option
 
 INTRODUCTION = """# Options of `pcevolve run`
 

@@ -12,9 +12,9 @@ import click
 from pcevolve.app.cli.options import ConfigFile, Json, Overrides, Verbose, takes
 from pcevolve.app.cli.parameters import Flag
 from pcevolve.errors import UsageError
+from pcevolve.public.config.options import at_door
 from pcevolve.public.config.sources import gather
 from pcevolve.public.config.table import require_given, run_options
-from pcevolve.public.options import at_door
 from pcevolve.public.processes.launcher import (
     ClientsSide,
     KeepersSide,
@@ -144,7 +144,7 @@ def run(
 def _add_owners(wanted: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """Return a coordinator's options: the roster sets those of private data (``UsageError`` if they are given too)."""
     from pcevolve.public.clinics.roster import Roster
-    from pcevolve.public.options import spell_flag
+    from pcevolve.public.config.options import spell_flag
 
     for name in ("private", "shots", "words"):
         if name in wanted:
@@ -157,7 +157,7 @@ def _add_owners(wanted: Mapping[str, Any], path: Path) -> dict[str, Any]:
 def _find_door(private: str, listen: str, certificate: Path | None, key: Path | None) -> DoorAddress | None:
     """Return the address where owners connect; None for a run of one owner (``UsageError`` for a bad address)."""
     from pcevolve.app.session.orders import DoorAddress
-    from pcevolve.public.sources import find_roster
+    from pcevolve.public.config.data_source import find_roster
 
     if find_roster(private) is None:
         return None

@@ -14,9 +14,9 @@ from pcevolve.public.figures import in_full, spell_count, spell_size
 from pcevolve.public.modality import MODALITIES, read_kind
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.publish.usefulness import Assessment
 from pcevolve.public.screen import Line
 from pcevolve.public.transcript.layout import CLASSIFIER, RELEASE
-from pcevolve.public.usefulness import Assessment
 
 
 def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:

@@ -32,6 +32,7 @@ from pcevolve.app.session.staff import Staff, staff
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.data_source import CELLS
 from pcevolve.public.encoders import WORDS
 from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.modality import MODALITIES, Kind, read_kind
@@ -43,7 +44,6 @@ from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.run.progress import Audience, Progress, error_console, show_work
 from pcevolve.public.screen import ProgressCallback, lay_out, spell_estimate
 from pcevolve.public.selectors import list_paid_events
-from pcevolve.public.sources import CELLS
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.console import describe_plan
 

@@ -11,10 +11,10 @@ import tomli_w
 
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.declared import list_options
+from pcevolve.public.config.declared import list_options
+from pcevolve.public.config.options import Option
 from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.methods import USUAL_BOUND, USUAL_PRIOR
-from pcevolve.public.options import Option
 
 NAME = "pcevolve.toml"
 WIDTH = 100

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.errors import UsageError
 from pcevolve.public import methods, settings
-from pcevolve.public.declared import EXACT, spell
+from pcevolve.public.config.declared import EXACT, spell
+from pcevolve.public.config.options import Setting
 from pcevolve.public.figures import (
     describe_guesses,
     format_loss,
@@ -18,7 +19,6 @@ from pcevolve.public.figures import (
     parse_epsilon,
     parse_noise_multiplier,
 )
-from pcevolve.public.options import Setting
 from pcevolve.public.privacy import Budget
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ SEEN = (
 )
 """Which classes can be told apart up to which noise, in clip radii on each coordinate of a released class mean.
 
-Five standard deviations tell two classes apart (``public.usefulness``). The classes of fifteen public sets of
+Five standard deviations tell two classes apart (``public.publish.usefulness``). The classes of fifteen public sets of
 images were 1.3 (waste, chest X-rays) to 3.4 radii from each other, most of them 2.6
 (docs/results/verdict.md).
 """

@@ -21,7 +21,7 @@ from pcevolve.keeper.finished.judging import (
 )
 from pcevolve.keeper.finished.outcome import Outcome, recall
 from pcevolve.keeper.private.dataset import PrivateDataset
-from pcevolve.public.evolution import Evolved
+from pcevolve.public.loop.evolution import Evolved
 from pcevolve.public.pages.report.charts import AccuracyPoint
 from pcevolve.public.pages.report.page import CONTROL, SHOTS, write_report
 from pcevolve.public.plan import PublicPlan

@@ -16,7 +16,7 @@ from pcevolve.app.interface.asking import refuse
 from pcevolve.errors import TOLD_ELSEWHERE, ClientError
 from pcevolve.keeper.keeping import tell_owner
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.options import AS_KEYWORDS, spell_as
+from pcevolve.public.config.options import AS_KEYWORDS, spell_as
 from pcevolve.public.processes.confinement import Enforcement
 from pcevolve.public.processes.pipe import Pipe
 from pcevolve.public.run.progress import error_console, show_work

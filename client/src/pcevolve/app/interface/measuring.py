@@ -20,7 +20,7 @@ from pcevolve.app.interface.values import (
 from pcevolve.app.session.access import list_evaluated, list_finished, list_owned, list_private_paths
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.options import AS_KEYWORDS, spell_as
+from pcevolve.public.config.options import AS_KEYWORDS, spell_as
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.transcript.layout import RunLayout
 

@@ -18,8 +18,8 @@ from pcevolve.app.session.preflight import check_run, read_options
 from pcevolve.app.session.staff import carry_out, look
 from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.options import AS_KEYWORDS, spell_as
 from pcevolve.public.media.images.decoding import DecodedImage, decode_picture
-from pcevolve.public.options import AS_KEYWORDS, spell_as
 from pcevolve.public.pages.notebook import render_pictures
 from pcevolve.public.processes import launcher
 from pcevolve.public.run.checked import CheckedRun

@@ -19,15 +19,15 @@ from typing import Literal, TypeAlias
 
 from pcevolve.errors import ClientError, UsageError
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.data_source import FolderSource, find_roster, parse_source
+from pcevolve.public.config.declared import spell
 from pcevolve.public.config.files import REST, find_ledger
-from pcevolve.public.declared import spell
-from pcevolve.public.options import spell_before, spell_flag
+from pcevolve.public.config.options import spell_before, spell_flag
 from pcevolve.public.processes import confinement
 from pcevolve.public.processes.confinement import list_caches
 from pcevolve.public.processes.landlock import Files
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.owner import RUNS, OwnerFolder
-from pcevolve.public.sources import FolderSource, find_roster, parse_source
 
 
 def follow_links(paths: Iterable[str]) -> list[str]:

@@ -25,10 +25,10 @@ from pcevolve.app.session.orders import (
 )
 from pcevolve.app.session.staff import claim, give_room, link_owners, may_be_measured
 from pcevolve.errors import ClientError, DeclinedError, ProtocolError, UsageError, rebuild_error
-from pcevolve.public.addresses import require_key
+from pcevolve.public.config.addresses import require_key
+from pcevolve.public.config.options import at_door
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.encoders import has_torch
-from pcevolve.public.options import at_door
 from pcevolve.public.processes.confinement import find_enforcement
 from pcevolve.public.processes.doorway import is_contained
 from pcevolve.public.processes.launcher import ClientsSide, KeepersSide

@@ -12,7 +12,7 @@ from pcevolve.app.session.access import keep_files_of_run, list_files, require_a
 from pcevolve.app.session.orders import attend, order, order_decoder
 from pcevolve.app.session.staff import claim, staff
 from pcevolve.errors import DataError
-from pcevolve.public.addresses import require_address
+from pcevolve.public.config.addresses import require_address
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.processes.launcher import Child, Children
 from pcevolve.public.run.checked import CheckedRun

@@ -15,10 +15,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from pcevolve.errors import ProtocolError, printable, rebuild_error
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.options import spells_keywords
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.modality import MODALITIES
-from pcevolve.public.options import spells_keywords
 from pcevolve.public.processes.launcher import Child
 from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
 from pcevolve.public.run.checked import CheckedRun

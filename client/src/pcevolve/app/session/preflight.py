@@ -13,14 +13,23 @@ from typing import Any, Final
 from pcevolve.app.session.access import require_apart
 from pcevolve.errors import DataError, TranscriptError, UsageError
 from pcevolve.keeper.ledger.creation import locate_key, require_volume
-from pcevolve.public.addresses import require_address, require_key
+from pcevolve.public.config.addresses import require_address, require_key
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.data_source import (
+    OF_CLASSES,
+    OF_IMAGES,
+    FolderSource,
+    find_roster,
+    parse_source,
+    require_folder,
+    require_kind,
+)
+from pcevolve.public.config.declared import list_options, spell
 from pcevolve.public.config.files import REST, find_ledger_volume
-from pcevolve.public.declared import list_options, spell
+from pcevolve.public.config.options import spell_before, spell_flag
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.encoders import AUTO, require_encoder, require_torch
 from pcevolve.public.modality import MODALITIES, Modality
-from pcevolve.public.options import spell_before, spell_flag
 from pcevolve.public.run.checked import (
     CheckedRun,
     find_foreign_options,
@@ -30,15 +39,6 @@ from pcevolve.public.run.checked import (
 )
 from pcevolve.public.run.folder import LOST, RunFolder
 from pcevolve.public.run.owner import OwnerFolder
-from pcevolve.public.sources import (
-    OF_CLASSES,
-    OF_IMAGES,
-    FolderSource,
-    find_roster,
-    parse_source,
-    require_folder,
-    require_kind,
-)
 
 TAKEN: Final = frozenset(
     {

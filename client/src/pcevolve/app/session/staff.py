@@ -31,13 +31,13 @@ from pcevolve.app.session.orders import (
 )
 from pcevolve.errors import ClientError, StoppedError, UsageError
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.data_source import FolderSource, find_roster, parse_source
 from pcevolve.public.durable import write_private
 from pcevolve.public.processes.launcher import Children
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.run.progress import Audience
-from pcevolve.public.sources import FolderSource, find_roster, parse_source
 
 
 def carry_out(

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.errors import UsageError
 from pcevolve.public import settings
-from pcevolve.public.declared import EXACT
+from pcevolve.public.config.declared import EXACT
+from pcevolve.public.config.options import Setting
 from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.options import Setting
 from pcevolve.public.privacy import Budget, Relation
 
 FEWEST_RUNS = 100

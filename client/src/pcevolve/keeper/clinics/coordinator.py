@@ -24,15 +24,15 @@ from pcevolve.public.clinics import messages
 from pcevolve.public.clinics.owners import SUMS
 from pcevolve.public.clinics.roster import Roster
 from pcevolve.public.clinics.summing import Summing
-from pcevolve.public.lineage import Lineage, Pool
+from pcevolve.public.config.data_source import find_roster
+from pcevolve.public.loop.lineage import Lineage, Pool
+from pcevolve.public.loop.usable import UsableRule
 from pcevolve.public.parts import Confinement
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.public.run.checked import CheckedRun
-from pcevolve.public.sources import find_roster
 from pcevolve.public.transcript.log import read
 from pcevolve.public.transcript.records import Planned, RecordedRelease
-from pcevolve.public.usable import UsableRule
 
 
 def stand_in(path: Path, kind: str) -> RunData:

@@ -18,7 +18,7 @@ from pcevolve.keeper.clinics.owner import Owner, OwnOptions
 from pcevolve.keeper.keeping import decoded_elsewhere, read_orders, refuse, serve, tell_owner
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.clinics.messages import ASKED_OF_COORDINATOR, ASKED_OF_OWNER
-from pcevolve.public.options import AS_KEYWORDS, at_door, spell_as
+from pcevolve.public.config.options import AS_KEYWORDS, at_door, spell_as
 from pcevolve.public.processes.confinement import Enforcement
 from pcevolve.public.processes.pipe import Pipe, PipeError
 from pcevolve.public.run.meeting import FrontSettings

@@ -37,7 +37,8 @@ from pcevolve.public.durable import write_private
 from pcevolve.public.encoders import load_encoder, named_weights
 from pcevolve.public.figures import USUAL_DELTA, format_loss, in_full
 from pcevolve.public.geometry.distances import IntArray
-from pcevolve.public.lineage import Lineage
+from pcevolve.public.loop.lineage import Lineage
+from pcevolve.public.loop.usable import UsableRule
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.protocol import Close, Done, Finish, digest_plan
@@ -46,7 +47,6 @@ from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.selectors import PrivateEmbeddings
 from pcevolve.public.selectors.choosing import Chooser, Rendition, find_frame
 from pcevolve.public.transcript.chain import StoredFiles
-from pcevolve.public.usable import UsableRule
 
 AGREED = "agreed.json"
 """The plan that a person agreed to."""

@@ -14,9 +14,9 @@ from pcevolve.keeper.private.offers import OF_ROSTER
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.clinics.roster import Roster
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.options import spell_as
 from pcevolve.public.dp.accountants import epsilon
 from pcevolve.public.figures import format_loss, in_full, spell_count, spell_size
-from pcevolve.public.options import spell_as
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.publish.loss import count_found_members

@@ -15,7 +15,7 @@ from pcevolve.errors import ProtocolError, TranscriptError
 from pcevolve.keeper.ledger.ledger import Ledger
 from pcevolve.public.clinics.answers import Exchange, decode_exchanges, note_received
 from pcevolve.public.clinics.summing import Summing
-from pcevolve.public.lineage import Lineage
+from pcevolve.public.loop.lineage import Lineage
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.transcript.chain import GENESIS, StoredFiles

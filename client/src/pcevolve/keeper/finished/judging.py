@@ -44,7 +44,7 @@ from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.durable import write_private
 from pcevolve.public.encoders import OF_SEVERAL, Encoder, load_encoder, named_weights
 from pcevolve.public.encoders.published import list_at_hand, resolve
-from pcevolve.public.lineage import Population
+from pcevolve.public.loop.lineage import Population
 from pcevolve.public.media import find_medium
 from pcevolve.public.media.images.appearance import Appearance, find_released_appearance
 from pcevolve.public.modality import MODALITIES, Kind, join

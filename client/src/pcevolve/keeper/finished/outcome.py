@@ -8,14 +8,14 @@ from typing import Any
 
 from pcevolve.keeper.components import Components
 from pcevolve.public.calls import Call
-from pcevolve.public.evolution import Ask, Evolved, evolve
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.evolution import Ask, Evolved, evolve
+from pcevolve.public.loop.lineage import Pool
+from pcevolve.public.loop.usable import UsableRule
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Query, Receipt
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.usable import UsableRule
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ import math
 from fractions import Fraction
 
 from pcevolve.keeper.ledger.others import AffectedUnits, CumulativeLoss, name_runs
+from pcevolve.public.config.options import spell_flag
 from pcevolve.public.dp.accountants import epsilon
 from pcevolve.public.figures import format_loss, format_upwards, in_full
 from pcevolve.public.modality import SINGLE
-from pcevolve.public.options import spell_flag
 from pcevolve.public.privacy import Budget, Event
 
 INSECURE_BEFORE = (

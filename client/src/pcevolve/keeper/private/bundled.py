@@ -17,9 +17,9 @@ from sklearn import datasets
 
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.records import Records
+from pcevolve.public.config.data_source import CellsSource, DigitsSource
 from pcevolve.public.media.images.decoding import cut_tiles, set_on_black
 from pcevolve.public.media.images.files import digest_pixels
-from pcevolve.public.sources import CellsSource, DigitsSource
 
 _BRIGHTEST = 16.0  # grey level of full ink
 ALL_DIGITS: Mapping[int, str] = {digit: f"digit {digit}" for digit in range(10)}

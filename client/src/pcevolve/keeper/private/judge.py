@@ -22,7 +22,7 @@ from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.dp.mechanisms import FloatArray, Noise
 from pcevolve.public.encoders import Encoder
 from pcevolve.public.geometry.distances import Embeddings, are_single
-from pcevolve.public.lineage import Pool, Population
+from pcevolve.public.loop.lineage import Pool, Population
 from pcevolve.public.media.images.appearance import measure_appearances
 from pcevolve.public.media.images.decoding import DecodedImage
 from pcevolve.public.plan import PublicPlan

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from pcevolve.errors import DataError
 from pcevolve.keeper.private.items import PrivateItems, pick
+from pcevolve.public.config.data_source import OF_CLASSES, OF_IMAGES, require_folder
 from pcevolve.public.media.images.kinds import HEAD_BYTES, SUFFIXES, FileKind, advise, tell_kind
-from pcevolve.public.sources import OF_CLASSES, OF_IMAGES, require_folder
 from pcevolve.public.words import SYSTEM_FILES, find_label_fault, find_label_faults, nfc
 from pcevolve_shared.reading import open_file
 

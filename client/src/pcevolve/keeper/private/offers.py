@@ -12,10 +12,10 @@ from typing import NoReturn
 from pcevolve.errors import DataError
 from pcevolve.keeper.private_data import Shots, tell_on_screen
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.options import advise, spell_flag
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.methods import choose_delta
-from pcevolve.public.options import advise, spell_flag
 from pcevolve.public.privacy import Budget
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.selectors import Scope, resolve_method

@@ -25,9 +25,9 @@ from pcevolve.keeper.private.tables import (
     read_table,
     require_reader,
 )
+from pcevolve.public.config.data_source import require_folder
 from pcevolve.public.media.texts import MOST_BYTES, Text, digest_text
 from pcevolve.public.modality import Texts
-from pcevolve.public.sources import require_folder
 from pcevolve.public.words import find_label_faults
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from pcevolve.errors import DataError, UsageError
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.declared import validate
+from pcevolve.public.config.declared import validate
 from pcevolve.public.dp.attacks import secret_budget, secret_share
 from pcevolve.public.dp.mechanisms import FloatArray
 from pcevolve.public.media.texts import normalise

@@ -15,7 +15,7 @@ from pcevolve.errors import ProtocolError
 from pcevolve.public.calls import Call
 from pcevolve.public.clinics.grid import Residues
 from pcevolve.public.clinics.owners import MOST_OWNERS, Clinics
-from pcevolve.public.lineage import Lineage
+from pcevolve.public.loop.lineage import Lineage
 from pcevolve.public.release import Candidate
 from pcevolve.public.settings import MOST_ITERATIONS, Digest
 from pcevolve.public.transcript.records import Received

@@ -25,7 +25,7 @@ from pcevolve.public.clinics.grid import Grid, Residues
 from pcevolve.public.clinics.owners import Clinics
 from pcevolve.public.dp.mechanisms import FloatArray
 from pcevolve.public.geometry.distances import IntArray
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.protocol import digest_plan

@@ -8,6 +8,8 @@ from typing import Self, TypeVar
 from pydantic import ValidationError, model_validator
 
 from pcevolve.errors import UsageError
+from pcevolve.public.config.declared import list_options
+from pcevolve.public.config.options import Option
 from pcevolve.public.config.owner import OwnerData, OwnerEncoder, OwnerPrivacy, OwnerProvider
 from pcevolve.public.config.providers import PublicProvider
 from pcevolve.public.config.runner import (
@@ -19,10 +21,8 @@ from pcevolve.public.config.runner import (
     PublicEncoder,
     PublicPrivacy,
 )
-from pcevolve.public.declared import list_options
 from pcevolve.public.durable import write_durably
 from pcevolve.public.methods import METHOD_TABLE, SecretEvolution
-from pcevolve.public.options import Option
 from pcevolve.public.settings import Section
 from pcevolve_shared.reading import read_file
 

@@ -12,9 +12,9 @@ from typing import Annotated
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from pcevolve.errors import UsageError
+from pcevolve.public.config.data_source import OWNERS
 from pcevolve.public.config.providers import KEY_VARIABLE
 from pcevolve.public.requests import Prompt
-from pcevolve.public.sources import OWNERS
 from pcevolve.public.words import make_prompts, nfc
 from pcevolve_shared.reading import read_file
 
@@ -24,7 +24,7 @@ MOST_KEY_BYTES = 2**16
 REST = "rest"
 """The value of ``test`` that measures accuracy on the images that ``subsample`` did not draw."""
 COMES_WITH_IT = ("cells", "digits", "terms")
-"""Private data for trying things out, which come with the package; see ``public.sources``."""
+"""Private data for trying things out, which come with the package; see ``public.config.data_source``."""
 
 
 def _absolute(text: str) -> str:

@@ -12,14 +12,14 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
+from pcevolve.public.config.declared import EXACT
 from pcevolve.public.config.files import LEDGER_VARIABLE, REST, FileText, find_ledger
+from pcevolve.public.config.options import OWN, Setting
 from pcevolve.public.config.providers import PublicProvider
 from pcevolve.public.config.runner import PublicData, PublicEncoder, PublicPrivacy
-from pcevolve.public.declared import EXACT
-from pcevolve.public.options import OWN, Setting
+from pcevolve.public.config.workflow import MOST_CHARS, normalize
 from pcevolve.public.requests import OF_WORKFLOW
 from pcevolve.public.words import nfc
-from pcevolve.public.workflow import MOST_CHARS, normalize
 from pcevolve_shared.reading import read_file
 
 

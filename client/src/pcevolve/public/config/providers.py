@@ -8,7 +8,7 @@ from pydantic import Field
 
 from pcevolve.public import requests
 from pcevolve.public import settings as public
-from pcevolve.public.options import OWN, Setting
+from pcevolve.public.config.options import OWN, Setting
 
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
 """Variable of the environment that may hold the API's key."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeA
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from pcevolve.public import settings as public
+from pcevolve.public.config.declared import list_options, validate
 from pcevolve.public.config.files import read_key
+from pcevolve.public.config.options import OWN, Setting
 from pcevolve.public.config.providers import PublicProvider, Seconds
-from pcevolve.public.declared import list_options, validate
 from pcevolve.public.encoders import AUTO, ENCODERS, JOINED, SPECTRAL, TRANSFORMER, WORDS
 from pcevolve.public.method_names import require_method
 from pcevolve.public.methods import METHOD_TABLE
-from pcevolve.public.options import OWN, Setting
 
 SHORTEST_TICK = 0.001
 

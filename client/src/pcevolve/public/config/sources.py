@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.errors import UsageError
+from pcevolve.public.config.options import Option, spell_as, suggest
 from pcevolve.public.config.table import require_sound, run_options
-from pcevolve.public.options import Option, spell_as, suggest
 from pcevolve_shared.reading import read_file
 
 PREFIX, BETWEEN = "PCEVOLVE_", "__"

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from pcevolve.errors import UsageError
+from pcevolve.public.config.options import Option, Setting, say_missing
 from pcevolve.public.figures import parse_delta, parse_epsilon
 from pcevolve.public.method_names import require_method
-from pcevolve.public.options import Option, Setting, say_missing
 
 FILE: Final = Path(__file__).with_name("options.json")
 _BOUNDS: Final = re.compile(r"(?:([^<]+)(<=?))?x(?:([<>]=?)(.+))?")

@@ -20,10 +20,10 @@ from torch import Tensor, nn
 from pcevolve.errors import ModelError, UsageError
 from pcevolve.public.encoders import CLIP_FILES, TRANSFORMER, VISION, Encoder
 from pcevolve.public.encoders.files import PublicFrame, absence_error, fit, read_state
+from pcevolve.public.encoders.pretrained import load_pretrained
 from pcevolve.public.encoders.singly import embed_each
 from pcevolve.public.media.images.decoding import DecodedImage
 from pcevolve.public.media.texts import Text
-from pcevolve.public.pretrained import load_pretrained
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pcevolve.public.config.data_source import TABLES
 from pcevolve.public.media import (
     FROM_PARQUET,
     CandidateCheck,
@@ -26,7 +27,6 @@ from pcevolve.public.media import (
 )
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.sources import TABLES
 from pcevolve_shared.blanks import BLANK
 
 Text: TypeAlias = str

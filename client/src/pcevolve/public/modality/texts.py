@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from pcevolve.errors import UsageError
 from pcevolve.public import requests
-from pcevolve.public.declared import settled
+from pcevolve.public.config.declared import settled
 from pcevolve.public.modality.base import UNASKED, Advice, Described, Modality, ModelSize, Nouns
 from pcevolve.public.settings import Form
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 
+from pcevolve.public.loop.rules import ItsPrompt, OneImage, Reason, ReceiptChose, RunState
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt, list_start
-from pcevolve.public.rules import ItsPrompt, OneImage, Reason, ReceiptChose, RunState
 from pcevolve.public.transcript.traffic import (
     ALL_KINDS,
     Arrival,

@@ -39,6 +39,7 @@ from pcevolve.public.publish.promises import (
     write_library_section,
 )
 from pcevolve.public.publish.statements import describe_provider
+from pcevolve.public.publish.usefulness import Assessment
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.selectors import find_method
 from pcevolve.public.selectors.method import Method
@@ -46,7 +47,6 @@ from pcevolve.public.settings import Form
 from pcevolve.public.transcript.layout import CLASSIFIER
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Guarantee, Manifest, ReleasedImage, TranscriptEnd
-from pcevolve.public.usefulness import Assessment
 
 
 @dataclass(frozen=True)

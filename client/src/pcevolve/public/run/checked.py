@@ -9,11 +9,11 @@ from pathlib import Path
 
 from pcevolve.errors import LedgerError, UsageError
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.declared import list_options, spell
+from pcevolve.public.config.declared import list_options, spell
+from pcevolve.public.config.options import spell_flag
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.methods import choose_delta
 from pcevolve.public.modality import MODALITIES, Kind
-from pcevolve.public.options import spell_flag
 from pcevolve.public.privacy import Budget
 from pcevolve.public.run.folder import RunFolder
 

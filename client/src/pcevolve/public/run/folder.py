@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.public.config.options import spell_flag
 from pcevolve.public.durable import NO_TIME, settle
-from pcevolve.public.options import spell_flag
 from pcevolve.public.transcript.chain import has_ended, has_plan
 from pcevolve.public.transcript.layout import MADE, TRANSCRIPT, RunLayout, not_a_run
 

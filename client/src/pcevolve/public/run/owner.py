@@ -20,8 +20,8 @@ from typing import Final, Self
 from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import find_ledger
+from pcevolve.public.config.options import spell_flag
 from pcevolve.public.durable import set_owners_mode, write_private_bytes
-from pcevolve.public.options import spell_flag
 from pcevolve.public.transcript.chain import PLANNED, Link, read_chain
 from pcevolve.public.transcript.layout import RunLayout, not_a_run
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
 from pcevolve.errors import TranscriptError, UsageError
-from pcevolve.public.options import spell_flag
+from pcevolve.public.config.options import spell_flag
 from pcevolve.public.run.folder import LOST, RunFolder
 from pcevolve.public.transcript.layout import TRANSCRIPT
 from pcevolve.public.transcript.log import Transcript

@@ -20,7 +20,7 @@ from pcevolve.public.encoders import Encoder
 from pcevolve.public.encoders.files import PublicFrame
 from pcevolve.public.geometry.distances import IntArray
 from pcevolve.public.geometry.frame import project
-from pcevolve.public.lineage import Pool, Population
+from pcevolve.public.loop.lineage import Pool, Population
 from pcevolve.public.media import find_medium
 from pcevolve.public.media.images.appearance import AS_IS, MATCHED, Appearance, average_appearance
 from pcevolve.public.methods import AugmentedEvolution, Calibrated, CountedVotes, SecretEvolution

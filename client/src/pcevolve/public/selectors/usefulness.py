@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from safetensors.numpy import load
 
-from pcevolve.public.assessed import DIGITS, AssessedFigures
 from pcevolve.public.dp.calibration import DEVIATION_RADIUS
 from pcevolve.public.dp.mechanisms import FloatArray
 from pcevolve.public.geometry.distances import squared_distances
 from pcevolve.public.geometry.ruler import Ruler
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.media.images.appearance import find_released_appearance
 from pcevolve.public.privacy import Events
+from pcevolve.public.publish.assessed import DIGITS, AssessedFigures
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.selectors.choosing import Chooser, choose_renditions
 from pcevolve.public.selectors.means import aims_of, means_of

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pcevolve.errors import UsageError
-from pcevolve.public.options import is_at_door
+from pcevolve.public.config.options import is_at_door
 from pcevolve.public.settings import Form
 from pcevolve_shared.reading import open_file, parse_json
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
+from pcevolve.public.publish.usefulness import Assessment
 from pcevolve.public.release import Receipt
 from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.chain import MOST_BYTES, MOST_LOG_BYTES, Line
@@ -30,7 +31,6 @@ from pcevolve.public.transcript.records import (
     from_event,
 )
 from pcevolve.public.transcript.traffic import Traffic
-from pcevolve.public.usefulness import Assessment
 from pcevolve_shared.reading import parse_json, read_file
 
 

@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pcevolve.public.answers import LONGEST_FAULT, is_error, is_success, parse
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event, Relation
+from pcevolve.public.publish.usefulness import Assessment
 from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Digest
 from pcevolve.public.transcript.bodies import BodyRef
 from pcevolve.public.transcript.layout import FORMAT
-from pcevolve.public.usefulness import Assessment
 
 Header = tuple[str, str]
 FailureReason = Literal[

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from pcevolve.public import protocol
 from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer, encode_exchanges
 from pcevolve.public.clinics.messages import Add, Ask, Asked
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.processes.confinement import Enforcement
 from pcevolve.public.processes.pipe import Pipe

@@ -9,7 +9,8 @@ from typing import Any
 from pcevolve.errors import TranscriptError
 from pcevolve.public.clinics.answers import note_received
 from pcevolve.public.durable import sync_folder
-from pcevolve.public.lineage import Lineage
+from pcevolve.public.loop.lineage import Lineage
+from pcevolve.public.loop.usable import UsableRule
 from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.publish.dataset import publish, write_summary
 from pcevolve.public.publish.release import DatasetRelease
@@ -19,7 +20,6 @@ from pcevolve.public.transcript.chain import FINISHED, GENESIS, PLANNED, Line, d
 from pcevolve.public.transcript.log import list_files
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Received, RecordedRelease, from_event
-from pcevolve.public.usable import UsableRule
 from pcevolve_shared.reading import parse_json
 
 

@@ -11,7 +11,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pcevolve.errors import UsageError
-from pcevolve.public.addresses import is_loopback, is_nearby, require_address, require_key, require_proxy
+from pcevolve.public.config.addresses import (
+    is_loopback,
+    is_nearby,
+    require_address,
+    require_key,
+    require_proxy,
+)
 from pcevolve.public.dialects import Scheme
 from pcevolve.public.transcript.records import Header
 from pcevolve.wire.egress.transport import Incoming, Outgoing

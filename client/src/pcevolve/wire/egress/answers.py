@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from pcevolve.errors import ProviderReplyError, UnlistedHostError
-from pcevolve.public.addresses import is_loopback
+from pcevolve.public.config.addresses import is_loopback
 from pcevolve.public.media import find_medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve.wire.egress.address import make_fixed_headers

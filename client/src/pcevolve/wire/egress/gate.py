@@ -21,10 +21,11 @@ from pcevolve.errors import (
     ProviderReplyError,
     ProviderUnreachableError,
 )
-from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.calls import Call
-from pcevolve.public.lineage import Lineage
+from pcevolve.public.loop.lineage import Lineage
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.publish.assessed import AssessedFigures
+from pcevolve.public.publish.usefulness import Assessment
 from pcevolve.public.release import Candidate, Prototype, Receipt
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.records import (
@@ -32,7 +33,6 @@ from pcevolve.public.transcript.records import (
     Planned,
     RecordedRelease,
 )
-from pcevolve.public.usefulness import Assessment
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.allowance import Allowance, Meter
 from pcevolve.wire.egress.exchange import RecordedSender

@@ -14,9 +14,9 @@ from typing import Final, TypeAlias
 
 from pcevolve.errors import EgressError, OtherModelError, ProviderError, ProviderReplyError, printable
 from pcevolve.public.calls import Call
+from pcevolve.public.loop.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import WITHHELD, Candidate, Prototype, PublicEcho, Receipt, list_start
-from pcevolve.public.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState
 from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.records import Answered
 from pcevolve.wire.egress.address import Address

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 from pydantic import ConfigDict, Field, RootModel
 
 from pcevolve.errors import ProviderReplyError
-from pcevolve.public import workflow
 from pcevolve.public.calls import Call
+from pcevolve.public.config import workflow
 from pcevolve.public.dialects import ABILITIES
 from pcevolve.public.plan import PublicPlan
 from pcevolve.wire.providers.codec import JobId, Reply, encode_form, encode_json, parse_answer

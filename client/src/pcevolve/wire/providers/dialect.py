@@ -8,11 +8,11 @@ from typing import ClassVar, Final, Protocol, TypeAlias
 
 from pcevolve.errors import ProviderError, ProviderReplyError
 from pcevolve.public.calls import Call
+from pcevolve.public.config.workflow import takes_image
 from pcevolve.public.dialects import Abilities
 from pcevolve.public.modality import Advice, ModelSize
 from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.workflow import takes_image
 from pcevolve.wire.providers.faults import Fault, Reason, fault
 from pcevolve_shared import wire
 

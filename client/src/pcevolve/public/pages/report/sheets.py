@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from pcevolve.public.calls import Call
+from pcevolve.public.loop.rules import RunState
 from pcevolve.public.media.images.appearance import Appearance, find_released_appearance
 from pcevolve.public.modality import OWN_DEGREE
 from pcevolve.public.pages.rendering import PagePicture, make_picture
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen, Receipt, count_rounds
-from pcevolve.public.rules import RunState
 from pcevolve.public.transcript.reader import FinishedRun
 from pcevolve.public.transcript.records import Received, RecordedRelease
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from math import erfc, sqrt
 from typing import Final, Literal, Self
 
-from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.modality import MODALITIES, Kind, Modality
+from pcevolve.public.publish.assessed import AssessedFigures
 
 LEAST_SHOWN: Final = 1e-4
 """Chances below it are not distinguished."""

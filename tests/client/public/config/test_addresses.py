@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pcevolve.errors import UsageError
-from pcevolve.public.addresses import require_address, require_key, require_proxy
+from pcevolve.public.config.addresses import require_address, require_key, require_proxy
 
 
 def test_an_address_is_refused_by_the_option_that_gave_it():

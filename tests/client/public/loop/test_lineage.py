@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.public.lineage import Population, cut_to_proportion, make_pool, share_out
+from pcevolve.public.loop.lineage import Population, cut_to_proportion, make_pool, share_out
 from pcevolve.public.privacy import Event
 from pcevolve.public.release import Candidate, Receipt
 from support.runs import small_plan

@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.media import CandidateCheck, find_medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from pcevolve.errors import UnusableError
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.lineage import Pool
+from pcevolve.public.loop.usable import MOST_COMPARED, ClassUsability, UsableRule
 from pcevolve.public.modality import MODALITIES, Kind
-from pcevolve.public.usable import MOST_COMPARED, ClassUsability, UsableRule
 
 MANY_REPEATS = 0.1
 """Share of a class's newest candidates from which on the owner is told that they repeat others."""

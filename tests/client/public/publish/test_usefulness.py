@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from pcevolve.public.usefulness import Assessment
+from pcevolve.public.publish.usefulness import Assessment
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.public.options import advise
+from pcevolve.public.config.options import advise
 from pcevolve.public.words import find_label_faults
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from PIL.PngImagePlugin import PngInfo
 
 import pcevolve
 from pcevolve.auditing import audit
-from pcevolve.public.evolution import evolve
-from pcevolve.public.lineage import make_pool
+from pcevolve.public.loop.evolution import evolve
+from pcevolve.public.loop.lineage import make_pool
+from pcevolve.public.loop.usability import Usability
 from pcevolve.public.media import find_medium
-from pcevolve.public.usability import Usability
 from pcevolve.wire.asking import RecordingJudge
 from pcevolve_shared import images
 from support.online import Heard, LocalServer, Reply, answer_json

@@ -25,7 +25,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from pcevolve.errors import UsageError
-from pcevolve.public.options import Option, Setting, say_missing, spell_flag, suggest
+from pcevolve.public.config.options import Option, Setting, say_missing, spell_flag, suggest
 
 Model = TypeVar("Model", bound=BaseModel)
 Undecided = TypeVar("Undecided", bound=None)

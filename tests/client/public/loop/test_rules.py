@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from pcevolve.public.calls import Call
+from pcevolve.public.loop.rules import OneImage, PlanNames, Refusal, RunState, Verdict
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen, Receipt
-from pcevolve.public.rules import OneImage, PlanNames, Refusal, RunState, Verdict
 from support.runs import following_plan, small_plan
 
 PLAN = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)

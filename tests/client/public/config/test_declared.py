@@ -9,8 +9,16 @@ from pydantic import BaseModel, Field, ValidationError
 
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.declared import UNDECIDED, PlanField, Undecided, list_options, settled, spell, validate
-from pcevolve.public.options import Setting
+from pcevolve.public.config.declared import (
+    UNDECIDED,
+    PlanField,
+    Undecided,
+    list_options,
+    settled,
+    spell,
+    validate,
+)
+from pcevolve.public.config.options import Setting
 
 SHOWN = Setting()
 Count = Annotated[int, Field(ge=0, le=9, description="How many."), SHOWN]

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from pcevolve.public.workflow import fill, normalize, takes_image
+from pcevolve.public.config.workflow import fill, normalize, takes_image
 from support.comfyui import NODES, WORKFLOW
 
 

@@ -10,7 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pcevolve.errors import UsageError
-from pcevolve.public.sources import CellsSource, DigitsSource, FolderSource, TermsSource, parse_source
+from pcevolve.public.config.data_source import (
+    CellsSource,
+    DigitsSource,
+    FolderSource,
+    TermsSource,
+    parse_source,
+)
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ from PIL import Image
 from pcevolve.app.first.demo import OF_CONTROL
 from pcevolve.auditing import audit
 from pcevolve.errors import EgressError, UnusableError
-from pcevolve.public.evolution import evolve
-from pcevolve.public.lineage import Pool
+from pcevolve.public.loop.evolution import evolve
+from pcevolve.public.loop.lineage import Pool
+from pcevolve.public.loop.usability import Usability
+from pcevolve.public.loop.usable import ClassUsability
 from pcevolve.public.media import find_medium
 from pcevolve.public.publish.dataset import publish, write_summary
 from pcevolve.public.publish.release import DatasetRelease
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.usability import Usability
-from pcevolve.public.usable import ClassUsability
 from pcevolve.wire.asking import RecordingJudge
 from pcevolve_shared import images
 from support.pools import flat, look_at, pool_of, population_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.declared import list_options
+from pcevolve.public.config.declared import list_options
+from pcevolve.public.config.options import AS_KEYWORDS, advise, say_missing, spell_as, spell_before, suggest
 from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.modality import Images
-from pcevolve.public.options import AS_KEYWORDS, advise, say_missing, spell_as, spell_before, suggest
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import MethodSettings
 

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Protocol, TypeAlias
 
 from pcevolve.public.calls import Call
-from pcevolve.public.lineage import Identify, IsEnough, Judge, Lineage, Pool, Population, make_pool
+from pcevolve.public.loop.lineage import Identify, IsEnough, Judge, Lineage, Pool, Population, make_pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt, list_start
 
