@@ -22,7 +22,7 @@ from pcevolve.app.cli.commands import COMMANDS
 from pcevolve.app.first import pricing  # noqa: F401
 
 # Whom a test confines as nobody may read no library of root's.
-from pcevolve.app.session import preflight, access  # noqa: F401
+from pcevolve.app.session import access, preflight  # noqa: F401
 from pcevolve.public.config import config  # noqa: F401
 from pcevolve.public.processes import launcher
 from pcevolve.public.processes.confinement import confine_keeper
