@@ -12,7 +12,7 @@ from typing import Any
 
 from pcevolve.auditing.capture import reconcile
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.wire.egress.transport import Outgoing
+from pcevolve.wire.egress.transport import Incoming, Outgoing
 from pcevolve_shared import wire
 from support.paid import make_paid_run
 from support.provider import FakeProvider
@@ -78,3 +78,9 @@ def faults(root: Path) -> dict[str, tuple[str, ...]]:
     """Claims that do not hold, by claim."""
     found = reconcile(RunReader.strict(root), root / "capture.jsonl")
     return {each.claim: each.faults for each in found if not each.holds}
+
+
+def refuse() -> Incoming:
+    """A refusal by moderation."""
+    body = json.dumps({"code": "DataInspectionFailed", "message": "no"}).encode()
+    return Incoming(400, (("content-type", "application/json"),), body)

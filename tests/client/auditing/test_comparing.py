@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
+from client.auditing.captured import refuse
 from client.auditing.mutated import (
     Honest,
     Mutation,
@@ -45,13 +45,6 @@ def test_the_small_check_finds_what_a_rulebook_with_one_rule_less_lets_through(
     monkeypatch.setattr(ComparingGate, "_difference", lambda gate, sent, expected: None)
     assert list_rerun_faults(run) == []
     assert list(find_request_faults(run))
-
-
-REFUSAL = json.dumps({"code": "DataInspectionFailed", "message": "no"}).encode()
-
-
-def refuse(body: bytes = REFUSAL) -> Incoming:
-    return Incoming(400, (("content-type", "application/json"),), body)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -13,6 +12,7 @@ from client.auditing.captured import (
     change_lines,
     faults,
     other_body,
+    refuse,
     rewrite,
 )
 from pcevolve.auditing import Audit, flows
@@ -25,12 +25,6 @@ from support.forge import faults_of
 from support.provider import FakeProvider
 from support.recorder import Recorded
 from support.runs import SmallRun, small_plan
-
-REFUSAL = json.dumps({"code": "DataInspectionFailed", "message": "no"}).encode()
-
-
-def refuse(body: bytes = REFUSAL) -> Incoming:
-    return Incoming(400, (("content-type", "application/json"),), body)
 
 
 class Lying:

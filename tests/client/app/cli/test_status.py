@@ -28,10 +28,3 @@ def test_a_run_is_listed_with_its_state_by_the_record_that_lies_in_its_folder(ev
     shutil.rmtree(run)
     (row,) = json.loads(command("status", *ledger, "--json").out)
     assert row["state"] == "gone"
-
-
-def test_a_ledger_without_a_run_says_so(command, tmp_path):
-    ledger = tmp_path / "ledger.sqlite"
-    Ledger(ledger).close()
-    assert json.loads(command("status", "--ledger", ledger, "--json").out) == []
-    assert "no run has begun with this ledger" in command("status", "--ledger", ledger).out

@@ -28,18 +28,19 @@ def make(root: Path, url: str = "https://coordinator.example", **own: Any) -> Jo
     return Joining(url, options, None, yes=True)
 
 
-def test_an_owners_data_run_and_ledger_lie_beside_each_other(tmp_path):
+def test_an_owners_data_run_ledger_and_key_lie_beside_each_other(tmp_path):
     assert make(tmp_path).check().folder.root == tmp_path / "joined"
-    with pytest.raises(UsageError, match="lies in"):
-        make(tmp_path, folder=str(tmp_path / "private" / "joined")).check()
-    with pytest.raises(UsageError, match="lies in"):
-        make(tmp_path, ledger=str(tmp_path / "private" / "ledger.sqlite")).check()
-
-
-def test_an_owners_key_lies_where_no_run_is_given_away_and_no_front_reads(tmp_path):
     (tmp_path / "joined").mkdir()
-    with pytest.raises(UsageError, match=r"--key .*own\.key lies in .*joined, the run's folder"):
-        make(tmp_path, key=str(tmp_path / "joined" / "own.key")).check()
+    for given, said in (
+        ({"folder": str(tmp_path / "private" / "joined")}, "lies in"),
+        ({"ledger": str(tmp_path / "private" / "ledger.sqlite")}, "lies in"),
+        (
+            {"key": str(tmp_path / "joined" / "own.key")},
+            r"--key .*own\.key lies in .*joined, the run's folder",
+        ),
+    ):
+        with pytest.raises(UsageError, match=said):
+            make(tmp_path, **given).check()
 
 
 @pytest.mark.parametrize("agrees", [True, False])

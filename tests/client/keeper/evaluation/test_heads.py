@@ -9,16 +9,8 @@ import numpy as np
 import pytest
 
 from pcevolve.keeper.evaluation.heads import Training, train_cnn, train_linear
-from pcevolve.keeper.private.bundled import load_digits
 
 pytestmark = pytest.mark.models
-
-
-@pytest.fixture(scope="module")
-def digits():
-    """Ten real shots each of two digits, and 90 held-out images."""
-    shots, rest = load_digits(10, {3: "type A", 5: "type B"})
-    return shots, rest.subset(range(0, len(rest), 4))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +31,7 @@ def test_a_training_ends_as_soon_as_nobody_wants_it(train):
         train(training, 0)
 
 
-def test_head_is_standardised_by_its_training_set_alone(digits):
+def test_head_is_standardised_by_its_training_set_alone():
     random = np.random.default_rng(0)
     training = Training(random.normal(size=(20, 4)), np.arange(20) % 2, 2)
     predict = train_linear(training, 0)

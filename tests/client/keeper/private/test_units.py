@@ -78,9 +78,6 @@ def test_files_and_classes_are_found_by_their_names_however_unicode_spells_them(
 def test_a_unit_and_a_file_are_the_same_however_a_table_spells_them(grouped):
     rows = ROWS.replace("p0", "Zoe\u0301", 1).replace("p0", " Zo\u00e9").replace("good/b", ".\\good\\b")
     assert grouped(rows).unit_of.tolist() == grouped(ROWS).unit_of.tolist()
-
-
-def test_a_whole_number_is_the_same_unit_as_programs_write_it(grouped):
     assert grouped(ROWS.replace("p0", "7", 1).replace("p0", "7.0")).unit_of.tolist() == [0, 1, 0, 1]
     assert grouped(ROWS.replace("p0", "7", 1).replace("p0", "7.5")).unit_of.tolist() == [0, 2, 1, 2]
 

@@ -174,12 +174,12 @@ def stopping(server: Server, number: int, how: type[BaseException]) -> Callable[
 
 def test_wherever_a_process_is_killed_no_workflow_is_queued_twice_of_which_the_server_had_told(tmp_path):
     whole = Server()
-    SmallRun.open(tmp_path / "whole", small_plan(**SHAPE, iterations=1, strengths=(0.8,)), whole).finish()
+    plan = small_plan(**SHAPE, labels=("cut",), iterations=1, strengths=(0.8,))
+    SmallRun.open(tmp_path / "whole", plan, whole).finish()
     assert faults_of(tmp_path / "whole") == []
     calls = len(whole.ui.jobs)
     for number in range(1, len(whole.requests)):
         server, root = Server(), tmp_path / str(number)
-        plan = small_plan(**SHAPE, iterations=1, strengths=(0.8,))
         server.meddle = stopping(server, number, Killed)
         with pytest.raises(Killed):
             SmallRun.open(root, plan, server).finish()
