@@ -114,6 +114,13 @@ def test_no_private_number_left_and_what_is_varied_went_back_in_its_prompt(
     assert {*re.findall(r"-?[0-9]+\.[0-9]+", sent.decode())} & numbers == set()
 
 
+def test_private_rows_are_looked_at_before_a_run(extended: ExtendedClient):
+    private = extended.root / "private.csv"
+    found = json.loads(extended("check", private, "--dialect", "rows", "--shots", 100, "--json"))
+    assert (found["fit"], found["found"]) == (True, {"rows": "200"})
+    assert "Private rows in" in extended("check", private, "--dialect", "rows", "--shots", 100)
+
+
 def test_the_audit_runs_it_again_and_a_judge_measures_it(extended: ExtendedClient):
     run, held_out = extended.root / "run", write_rows(extended.root / "held-out.csv", 2)
     assert json.loads(extended("audit", run, "--json"))["holds"]

@@ -12,6 +12,7 @@ import numpy as np
 from pcevolve.public.media.rows import digest_row
 
 from pcevolve.errors import DataError
+from pcevolve.keeper.check import Checkup
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private_data import RunData, require_shots
 from pcevolve.public.config.config import RunConfig
@@ -32,6 +33,16 @@ def read_used(settings: RunConfig, path: Path, show_progress: ProgressCallback =
 
 def read_others(path: Path, plan: PublicPlan, began: RunConfig | None) -> PrivateDataset:
     return _read(path)
+
+
+def check(
+    path: Path, settings: RunConfig, show_progress: ProgressCallback, write_unit_map: Path | None
+) -> Checkup:
+    try:
+        data = _read(path)
+    except DataError as error:
+        return Checkup((), (str(error),), ())
+    return Checkup((("rows", f"{len(data.targets)}"),), (), (), len(data.targets), {}, data.labels)
 
 
 def passes_over(path: Path) -> bool:

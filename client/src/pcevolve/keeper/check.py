@@ -12,6 +12,7 @@ from shlex import quote
 from typing import Any
 
 from pcevolve.errors import DataError
+from pcevolve.keeper.kind import load_kind
 from pcevolve.keeper.private.inspection import MOST_COMPARED, MOST_TURNED, Inspection, Pair, inspect
 from pcevolve.keeper.private.listing import Listing, list_folder, read_head, shorten
 from pcevolve.keeper.private.offers import describe_counts, list_offers, price_subsample
@@ -35,8 +36,10 @@ from pcevolve.public import settings as public
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.data_source import BUNDLED
 from pcevolve.public.config.owner import OwnerData
+from pcevolve.public.dialects import find_abilities
 from pcevolve.public.media.images.kinds import tell_format
 from pcevolve.public.media.images.levels import REFUSED, Seen
+from pcevolve.public.modality import MODALITIES, Kind
 from pcevolve.public.run.checked import find_foreign_options, find_unused_namespace
 from pcevolve.public.screen import ProgressCallback
 
@@ -68,6 +71,21 @@ class Checkup:
             "faults": list(self.faults),
             "warnings": list(self.warnings),
         }
+
+
+def check_data(
+    path: Path, settings: RunConfig, show_progress: ProgressCallback, write_unit_map: Path | None = None
+) -> Checkup:
+    """Inspect private data of the kind that ``find_kind`` names; see ``check_folder`` and ``check_texts``."""
+    return load_kind(find_kind(path, settings)).check(path, settings, show_progress, write_unit_map)
+
+
+def find_kind(path: Path, settings: RunConfig) -> Kind:
+    """Return the kind of data that the API makes; for a table, if that is none of tables, the first kind that is."""
+    made = find_abilities(settings.provider.dialect).makes
+    if path.is_file() and not MODALITIES[made].from_tables:
+        return next(kind for kind, each in MODALITIES.items() if each.from_tables)
+    return made
 
 
 def check_folder(

@@ -34,6 +34,7 @@ from pcevolve.public.screen import ProgressCallback, no_progress
 from pcevolve.public.settings import window_ends
 
 if TYPE_CHECKING:
+    from pcevolve.keeper.check import Checkup
     from pcevolve.keeper.evaluation.judge import Evaluator, Features
     from pcevolve.keeper.evaluation.labelled import Labelled
 
@@ -109,6 +110,15 @@ def _test(settings: RunConfig, data: PrivateDataset, rest: Listing | None) -> Pr
     if found.labels != data.labels:
         raise UsageError(f"--test {test} must have the same class folders as --private")
     return found
+
+
+def check(
+    path: Path, settings: RunConfig, show_progress: ProgressCallback, write_unit_map: Path | None
+) -> Checkup:
+    """Inspect a folder of images before a run."""
+    from pcevolve.keeper.check import check_folder  # a run does without
+
+    return check_folder(path, settings, show_progress, write_unit_map)
 
 
 def passes_over(path: Path) -> bool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pcevolve.keeper import images, texts
+    from pcevolve.keeper.check import Checkup
     from pcevolve.keeper.evaluation.judge import Evaluator
     from pcevolve.keeper.evaluation.labelled import Labelled
     from pcevolve.keeper.private.dataset import PrivateDataset
@@ -90,6 +91,12 @@ class PrivateKind(Protocol):
 
     def read_others(self, path: Path, plan: PublicPlan, began: RunConfig | None) -> PrivateDataset:
         """Read files that a finished run is measured on or compared with (``DataError`` if they are unusable)."""
+        ...
+
+    def check(
+        self, path: Path, settings: RunConfig, show_progress: ProgressCallback, write_unit_map: Path | None
+    ) -> Checkup:
+        """Inspect the owner's files before a run; errors as in ``check.check_folder``."""
         ...
 
     def passes_over(self, path: Path) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pcevolve.errors import DataError
+from pcevolve.errors import DataError, UsageError
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.listing import refuse_twins
 from pcevolve.keeper.private.records import Records, read_records
@@ -30,6 +30,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.screen import ProgressCallback, no_progress
 
 if TYPE_CHECKING:
+    from pcevolve.keeper.check import Checkup
     from pcevolve.keeper.evaluation.judge import Evaluator
     from pcevolve.keeper.evaluation.labelled import Labelled
 
@@ -86,6 +87,17 @@ def _read_held_out(settings: RunConfig, data: PrivateDataset, rest: Records | No
     if strange := sorted(set(found.labels) - set(data.labels)):
         raise DataError(f"--test {test} has a class that --private does not have: {strange[0]!r}")
     return found.dataset(None if own else _columns(settings).unit, data.labels, unique=False)
+
+
+def check(
+    path: Path, settings: RunConfig, _show_progress: ProgressCallback, write_unit_map: Path | None
+) -> Checkup:
+    """Inspect a table or a folder of texts before a run (``UsageError`` for a unit map)."""
+    from pcevolve.keeper.check import check_texts  # a run does without
+
+    if write_unit_map is not None:
+        raise UsageError("--write-unit-map is for images: texts have data.unit_column")
+    return check_texts(path, settings)
 
 
 def passes_over(path: Path) -> bool:

@@ -100,6 +100,7 @@ def test_an_option_comes_to_the_plan_by_the_files_that_the_page_names_and_by_no_
         room = first.strip("`") or room
         named |= {f"{room}/{each}" for each in re.findall(r"`([a-z_]+\.py)`", files)}
     assert len({each.partition("/")[0] for each in named}) <= 5
+    assert len(table.splitlines()[2:]) <= 10
     assert {
         "cli/run.py",
         "config/sources.py",

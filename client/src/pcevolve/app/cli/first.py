@@ -87,44 +87,47 @@ def check(
     leave_files(reads, [] if write_unit_map is None else [write_unit_map.absolute().parent])
     from pcevolve.app.first.pricing import releases_means
     from pcevolve.app.session.preflight import find_made
-    from pcevolve.keeper.check import check_folder, check_texts, spell_source
+    from pcevolve.keeper.check import check_data, find_kind, spell_source
+    from pcevolve.public.modality import MODALITIES
     from pcevolve.public.run.progress import error_console, show_work
 
-    are_texts = folder.is_file() or find_made(settings).from_tables
-    if are_texts:
-        if write_unit_map is not None:
-            raise UsageError("--write-unit-map is for images: texts have data.unit_column")
-        found = check_texts(folder, settings)
-    else:
-        with show_work(error_console(), "reading") as show_progress:
-            found = check_folder(folder, settings, show_progress, write_unit_map)
+    made = MODALITIES[find_kind(folder, settings)]
+    with show_work(error_console(), "reading") as show_progress:
+        found = check_data(folder, settings, show_progress, write_unit_map)
     if as_json:
         click.echo(json.dumps(found.as_dict(), indent=1))
     else:
-        _show(folder, found, are_texts)
+        _show(folder, found, made.nouns.many)
         # With one class there is nothing to tell apart, and other methods release no means.
-        if found.fit and len(found.labels) > 1 and not are_texts and releases_means(settings.method.name):
+        if (
+            found.fit
+            and len(found.labels) > 1
+            and not made.from_tables
+            and releases_means(settings.method.name)
+        ):
             _show_outlook(len(found.labels), settings.data)
         if found.fit:
-            dialect_flag = " --dialect chat" if are_texts and not find_made(settings).from_tables else ""
+            dialect_flag = "" if made is find_made(settings) else " --dialect chat"
             if write_unit_map is not None and settings.data.unit_map is None:
                 options["unit_map"] = write_unit_map
             given = " ".join(_spell_options(settings.data, options, overrides, config))
             # Options that a file sets already are not asked for again.
-            left = {**LEFT_OF_TEXTS, **LEFT} if are_texts else LEFT
+            of_chat = dialect_flag or settings.provider.dialect == "chat"
+            left = {**LEFT_OF_TEXTS, **LEFT} if of_chat else LEFT
             rest = "".join(f" {option}" for name, option in left.items() if name not in asked)
             private = shlex.quote(spell_source(folder))
-            _note_domain(settings, asked, are_texts)
+            if not made.from_tables:
+                _note_domain(settings, asked)
             click.echo(f"next: pcevolve preview --private {private}{dialect_flag} {given}{rest}")
     if not found.fit:
         raise click.exceptions.Exit(DataError.exit_code)
 
 
-def _note_domain(settings: RunConfig, asked: Mapping[str, object], are_texts: bool) -> None:
+def _note_domain(settings: RunConfig, asked: Mapping[str, object]) -> None:
     """Say which domains the bundled model draws, if a run would ask it for another one."""
     from pcevolve.wire.console import PUBLIC_IMAGES, warn_of_domain
 
-    if are_texts or settings.provider.model != BUNDLED or settings.data.from_run is not None:
+    if settings.provider.model != BUNDLED or settings.data.from_run is not None:
         return
     if "domain" not in asked:
         click.echo(f"to know: the bundled model draws {', '.join(DOMAINS)}; for others see {PUBLIC_IMAGES}")
@@ -132,14 +135,14 @@ def _note_domain(settings: RunConfig, asked: Mapping[str, object], are_texts: bo
         click.echo(f"to know: {warn_of_domain(settings.data.domain, DOMAINS)}")
 
 
-def _show(folder: Path, found: Checkup, are_texts: bool) -> None:
+def _show(folder: Path, found: Checkup, many: str) -> None:
     """Print the table, and what has to be corrected."""
     from rich.console import Console
 
     from pcevolve.public.screen import NARROW, print_table
 
     if found.rows:
-        title = f"Private {'texts' if are_texts else 'images'} in {folder}"
+        title = f"Private {many} in {folder}"
         print_table(title, ("what", "found"), found.rows, NARROW)
     console = Console(highlight=False, markup=False, emoji=False)
     for word, lines in (("to mend", found.faults), ("to know", found.warnings)):

@@ -46,17 +46,11 @@ def perform(order: Mapping[str, Any]) -> tuple[str, str]:
 def _check(
     console: Console, folder: str, options: Mapping[str, Any], write_unit_map: str | None
 ) -> values.CheckResult:
-    from pcevolve.app.session.preflight import find_made
-    from pcevolve.keeper.check import check_folder, check_texts
+    from pcevolve.keeper.check import check_data
 
-    settings, path = RunConfig.of(options), Path(folder)
+    mapped = None if write_unit_map is None else Path(write_unit_map)
     with show_work(console, "reading") as show_progress:
-        if path.is_file() or find_made(settings).from_tables:
-            found = check_texts(path, settings)
-        else:
-            found = check_folder(
-                path, settings, show_progress, None if write_unit_map is None else Path(write_unit_map)
-            )
+        found = check_data(Path(folder), RunConfig.of(options), show_progress, mapped)
     return values.CheckResult(
         found.labels, found.files, found.units, found.faults, found.warnings, found.rows
     )
