@@ -11,7 +11,7 @@ Public images are of the bundled encoder every fourth of the library (``benchmar
 other sets, which are nothing like it. All ways protect one replaced image, at delta 1e-5 where there is one, and have
 the same encoder, shots and test images. DPPL has settings (pooling, radius, clipping, whether embeddings are centred,
 the distance); of each way the setting is shown that is best on the mean of these very sets, which favours it. It writes
-docs/results/prototypes.jsonl and prints tables; ``--cache`` may be that of ``benchmarks.voters``.
+docs/results/prototypes.jsonl and prints tables.
 """
 
 from __future__ import annotations

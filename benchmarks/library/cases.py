@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.split import LOOKED_AT_ONCE, SETS, PrivateSet
-from pcevolve.public.encoders import BUNDLED, MOBILENET
+from pcevolve.public.encoders import BUNDLED, JOINED, MOBILENET
 
 SHOTS, CANDIDATES, EPSILON = 10, 20, "10"
 TESTED = 200
@@ -85,6 +85,7 @@ class Contender:
         method: Of the client, or a yardstick.
         changes: In the method's usual plan; ``initial`` is in multiples of the dataset's size.
         encoder: What selects.
+        epsilon: What is paid.
         tuning: Tried on sets alone that may be tuned on.
     """
 
@@ -92,12 +93,13 @@ class Contender:
     method: str
     changes: dict[str, Any] = field(default_factory=dict)
     encoder: str = BUNDLED
+    epsilon: str = EPSILON
     tuning: bool = False
 
     def trial(self, case: Case, seed: int) -> Trial:
         """One run of it."""
         return Trial(
-            case.world, self.method, EPSILON, SHOTS, seed, candidates=CANDIDATES, encoder=self.encoder
+            case.world, self.method, self.epsilon, SHOTS, seed, candidates=CANDIDATES, encoder=self.encoder
         )
 
 
@@ -109,12 +111,18 @@ ONE_ROUND, THREE_ROUNDS = "as-is, T = 1", "as-is, T = 3"
 DEFAULT, T2I = "dp-means", "t2i"
 NEVER_SAW = "dp-means, MobileNet selects"
 """Selected by an encoder of photographs, which never saw any of these domains; the bundled one saw some."""
+JOINED_SELECTS = "dp-means, joined selects"
 SHOTS_THEMSELVES = "ten shots (not private)"
 CONTENDERS = (
     Contender(SHOTS_THEMSELVES, "shots"),
     Contender(T2I, "t2i"),
     Contender(DEFAULT, "dp-means"),
     Contender(NEVER_SAW, "dp-means", encoder=MOBILENET),
+    Contender(JOINED_SELECTS, "dp-means", encoder=JOINED),
+    *(
+        Contender(f"{name}, ε = 2", "dp-means", encoder=encoder, epsilon="2")
+        for name, encoder in ((DEFAULT, BUNDLED), (NEVER_SAW, MOBILENET), (JOINED_SELECTS, JOINED))
+    ),
     Contender("random", "random", THREE),
     Contender("pe", "pe"),
     Contender("pcevolve", "pcevolve", THREE),

@@ -19,7 +19,9 @@ from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, make_plan, ran
 from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases
 from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public import requests
 from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.encoders import OF_SEVERAL
 from pcevolve.public.media.images.appearance import develop, find_released_appearance
 from pcevolve.public.media.images.files import digest_pixels
 from pcevolve.public.modality import Images
@@ -68,7 +70,7 @@ def measure(case: Case, contender: Contender, seed: int, model: LibraryGenerator
     pictures, targets, told = make(case, contender, seed, model)
     verdicts = []
     for name, look in heads(work).items():
-        if name == trial.encoder:
+        if name in OF_SEVERAL.get(trial.encoder, (trial.encoder,)):
             continue  # it voted
         real, ours = look(held_out.items), look(pictures)
         accuracy = judge(name, ours, np.array(targets), real, held_out.targets, seed)
@@ -120,13 +122,16 @@ def _evolve(
     trial = dataclasses.replace(
         trial, **{key: changes.pop(key) for key in ("iterations", "initial", "appearance") if key in changes}
     )
-    plan, method = make_plan(trial, private.labels, Images(width=size.width, height=size.height))
+    asked = Images(
+        width=size.width, height=size.height, steps=requests.USUAL_STEPS, guidance=requests.USUAL_GUIDANCE
+    )
+    plan, method = make_plan(trial, private.labels, asked)
     written = plan.model_dump()
-    asked = {
+    changed = {
         "data": {**written["data"], "domain": case.asked},
         "provider": {**written["provider"], "model": model.info.id},
     }
-    plan = plan.model_validate({**written, **changes, **asked})
+    plan = plan.model_validate({**written, **changes, **changed})
     generator, watch = FromLibrary(plan, model, shared=None), Watch()
     evolved = ran(plan, method, private, generator, SeededNoise(trial.seed), watch, voter(trial.encoder))
     look = find_released_appearance(evolved.receipts)

@@ -27,12 +27,8 @@ PICKED, WORTH = 20, 0.5
 LEAST_GAP = 0.05
 """Accuracy between chance and the shots that a share is taken of, at least."""
 EPSILONS = (2, 5, 10)
-SOURCES = ("bundled", "real", "few", "quarter", "other", "noise")
-"""Where candidates came from: the bundled model, by the words of the classes; unlabelled real data of the set; the
-model's with a few, or a quarter, of real ones among them; unlabelled real data of another set; coloured noise."""
 BY_WORDS = ("bundled", "few", "quarter")
 """Sources that are asked by the words of a class."""
-NOISE = "noise"
 WORDS_VOTER = "words"
 """The encoder of texts."""
 WORDS: tuple[Word, ...] = ("useful", "doubtful", "not useful")
@@ -40,7 +36,12 @@ WORDS: tuple[Word, ...] = ("useful", "doubtful", "not useful")
 
 @dataclass(frozen=True)
 class Case:
-    """One dataset: whose embeddings voted, where candidates came from, and what was paid."""
+    """One dataset: whose embeddings voted, where candidates came from, and what was paid.
+
+    Attributes:
+        source: ``bundled``, the model by the words of the classes; ``few`` or ``quarter``, the same with a few, or a
+            quarter, of real ones among them; ``real``, unlabelled real data of the set; ``other``, of another set.
+    """
 
     set: str
     voter: str
@@ -136,8 +137,8 @@ def _pools(study: Study, name: str, eye: str, source: str, seed: int) -> list[np
         return [np.concatenate([each, real[few]]) for each in drawn]
     if source == "quarter":
         return [np.concatenate([each[kept], real[some]]) for each in drawn]
-    strangers = study.seen[NOISE if source == NOISE else study.others[name]].real[eye]
-    same = random.permutation(strangers)[:300] if source in ("other", NOISE) else real[unlabelled]
+    strangers = study.seen[study.others[name]].real[eye]
+    same = random.permutation(strangers)[:300] if source == "other" else real[unlabelled]
     return [same] * len(drawn)
 
 

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from benchmarks.judges import CNN
 from benchmarks.rows import Row, table
 from benchmarks.usefulness.cases import WORDS, WORTH
-from benchmarks.usefulness.second_sources import ALIEN, APART, SOURCES
+from benchmarks.usefulness.runs import ALIEN, HEAD, JUDGES, SHOTS, SOURCES
 from pcevolve.public.encoders import BUNDLED, JOINED
 from pcevolve.public.publish.usefulness import BOUNDS
 
-HEAD = "squeezenet"
-JUDGES = (HEAD, CNN)
-SHOTS = (10, 50)
 VOTERS = (JOINED, BUNDLED)
 """That of which each half checks the other, and the default."""
 
@@ -40,47 +35,31 @@ def _may_be_useful(row: Row) -> bool:
 
 
 WANTED = 0.95
-FOUND = 0.97
-"""Of datasets without an image of the domain, how many are to be called not useful."""
-
-
-def choose_strange(rows: Sequence[Row]) -> float:
-    """The bound of *not useful* in the middle between all that is worth it and ``FOUND`` of what has nothing of it."""
-    chose = [row for row in rows if row["source"] not in APART]
-    worth = max(
-        row["nearest"] for row in chose if row["source"] not in ALIEN and row["closed"][HEAD] >= WORTH
-    )
-    alien = np.quantile([row["nearest"] for row in chose if row["source"] in ALIEN], 1 - FOUND)
-    return float(worth + alien) / 2
+CHOSE = 4
+"""Seeds whose datasets chose the bounds of *not useful*; later ones only try them."""
 
 
 def list_bounds(rows: Sequence[Row]) -> Iterator[list[str]]:
-    """Of each bound of *not useful*, and of that chosen without each set, how many are found and how many wronged."""
-    names = dict.fromkeys(row["set"] for row in rows)
-    apart = {name: choose_strange([row for row in rows if row["set"] != name]) for name in names}
-    bounds: dict[str, Callable[[Row], bool]] = {
-        f"nearest quarter, {bound}": partial(_is_beyond, "nearest", dict.fromkeys(names, bound))
-        for bound in (0.7, 0.75, 0.8, 0.85, 0.9, 1.0)
-    }
-    bounds["all images, 0.9"] = partial(_is_beyond, "distance", dict.fromkeys(names, 0.9))
-    chosen = (
-        f"nearest quarter, chosen without the set, {min(apart.values()):.2f} to {max(apart.values()):.2f}"
-    )
-    bounds[chosen] = partial(_is_beyond, "nearest", apart)
-    for called, beyond in bounds.items():
+    """Of pairs of bounds of *not useful*, how many strange datasets are found and how many worthy ones are wronged.
+
+    The nearest quarter lies farther off than the first bound, and than the second one's share of the mean distance.
+    """
+    for strange, uniform in itertools.product((0.7, 0.75, 0.8), (0.0, 0.7, 0.75, 0.8)):
         cells = []
-        for part in (False, True):
-            here = [row for row in rows if (row["source"] in APART) == part]
-            alien = [beyond(row) for row in here if row["source"] in ALIEN]
+        for later in (False, True):
+            here = [row for row in rows if (row["seed"] >= CHOSE) == later]
+            alien = [_is_strange(row, strange, uniform) for row in here if row["source"] in ALIEN]
             worth = [
-                beyond(row) for row in here if row["source"] not in ALIEN and row["closed"][HEAD] >= WORTH
+                _is_strange(row, strange, uniform)
+                for row in here
+                if row["source"] not in ALIEN and row["closed"][HEAD] >= WORTH
             ]
             cells += [_share_of(sum(each), len(each)) for each in (alien, worth)]
-        yield [called, *cells]
+        yield [f"{strange:g}, {uniform:g}", *cells]
 
 
-def _is_beyond(figure: str, bounds: Mapping[str, float], row: Row) -> bool:
-    return bool(row[figure] > bounds[row["set"]])
+def _is_strange(row: Row, strange: float, uniform: float) -> bool:
+    return bool(row["nearest"] > strange and row["nearest"] > uniform * row["distance"])
 
 
 def choose_bound(rows: Sequence[Row], rule: str, name: str) -> float:
@@ -117,10 +96,10 @@ def pages(rows: Sequence[Row]) -> Iterator[str]:
         here = [row for row in rows if row["voter"] == voter]
         yield table(
             [
-                f"bound of not useful, {voter}",
+                f"bounds of not useful, {voter}",
                 *(
                     f"{what}{where}"
-                    for where in ("", ", apart")
+                    for where in ("", ", later seeds")
                     for what in ("nothing of the domain, found", "worth it, called so")
                 ),
             ],

@@ -18,13 +18,13 @@ from scipy import stats
 from benchmarks.oracles.stops import share
 from benchmarks.prototypes import draw_top
 from benchmarks.selectors.yardsticks import RADIUS, sum_clipped
-from benchmarks.usefulness.cases import Verdict
 from benchmarks.usefulness.second import cross_check
 from benchmarks.usefulness.second_rules import choose_bound
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.geometry.frame import STEP, Frame
 from pcevolve.public.privacy import Event
+from pcevolve.public.publish.usefulness import Assessment
 from pcevolve.public.selectors.means import Means, means_of
 from pcevolve.public.selectors.selection import PrivateEmbeddings, SelectionInput
 from support.examples import at_night
@@ -92,11 +92,10 @@ def test_several_prototypes_are_drawn_as_often_as_the_exponential_mechanism_draw
     assert stats.chisquare(found, draws * other / other.sum()).pvalue < 0.001, "not with all of epsilon"
 
 
-@pytest.mark.parametrize("name", ["usefulness-texts"])
-def test_the_published_words_are_those_of_today_s_bounds(name: str):
-    published = json.loads((ROOT / "docs" / "results" / f"{name}.json").read_text())
-    assert published
-    assert [row["word"] for row in published] == [Verdict.of_row(row).word for row in published]
+def test_the_published_words_about_images_are_those_of_today_s_bounds():
+    published = json.loads((ROOT / "docs" / "results" / "second.json").read_text())
+    figures = [{name: row[name] for name in Assessment.model_fields} for row in published]
+    assert [row["word"] for row in published] == [Assessment(**each).word("image") for each in figures]
 
 
 def look_twice(opposite: bool) -> tuple[float, float]:

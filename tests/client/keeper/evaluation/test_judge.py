@@ -53,8 +53,8 @@ def linear(digits):
 
 def right_of(test, *sets, seeds=SEEDS):
     """Of each set where its heads were right."""
-    said = test.predict([[test.prepare(each)] * seeds for each in sets])
-    return [each == test.targets for each in said]
+    said = test.judge.predictions([[test.prepare(each)] * seeds for each in sets], test.features)
+    return [np.stack(each) == test.targets for each in said]
 
 
 def judge_set(test, data, seeds=SEEDS):
@@ -93,6 +93,21 @@ def test_several_sets_are_judged_as_each_alone_and_torchs_generator_is_left_alon
 def test_images_without_information_give_chance(linear):
     grey = [Image.new("RGB", (64, 64), (128, 128, 128))] * 6
     assert 0.35 < right_of(linear, (grey, [0, 1] * 3))[0].mean() < 0.65
+
+
+def test_how_well_a_judge_learnt_a_set_is_that_of_its_worst_seed_and_changes_no_prediction():
+    training, other = Training(np.eye(4), np.array([0, 1, 0, 1]), 2), Training(np.eye(4), np.ones(4, int), 2)
+
+    def train(on: Training, seed: int) -> Predict:
+        known = on.targets if seed != 1 else np.zeros(4, dtype=np.int64)
+        return lambda features: known[features.argmax(axis=1)]
+
+    judge = Evaluator("any", False, lambda images: np.eye(len(images)), train)
+    sets, held_out = [[other] * 3, [training] * 3], np.eye(4)[[3]]
+    said, learnt = judge.predict_and_check(sets, held_out, 1)
+    assert learnt == 0.5
+    assert np.array_equal(said, [[[1], [0], [1]], [[1], [0], [1]]])
+    assert judge.predict_and_check(sets, held_out, None)[1] is None
 
 
 def test_ctrl_c_ends_the_trainings_that_are_under_way():

@@ -76,6 +76,34 @@ def test_the_share_is_of_the_way_from_chance_to_the_private_images_in_the_mean_o
     assert found.share.low < found.share.mean < found.share.high
 
 
+GOOD = {DATASET: right_of(0.8, 400), SHOTS: right_of(0.9, 400)}
+LUCKY = {DATASET: right_of(0.7, 400), SHOTS: right_of(0.52, 400)}
+HALF_TRAINED = {DATASET: right_of(0.8, 400), SHOTS: right_of(0.65, 400)}
+
+
+@pytest.mark.parametrize(
+    ("bad", "learnt", "why"),
+    [
+        pytest.param(LUCKY, 1.0, "at chance", id="private images that teach it nothing"),
+        pytest.param(HALF_TRAINED, 0.74, "untrained", id="private images that it did not even learn"),
+    ],
+)
+def test_a_judge_that_learnt_nothing_of_the_private_images_is_left_out_and_no_way_is_more_than_whole(
+    bad: dict[str, Right], learnt: float, why: str
+):
+    found = Worth.of({"cnn": bad, "clip": GOOD}, 2, {}, {"cnn": learnt, "clip": 1.0})
+    assert (found.judges, found.failed) == (("clip",), {"cnn": why})
+    assert found.share is not None
+    assert found.share.mean == pytest.approx(0.3 / 0.4)
+    alone = Worth.of({"cnn": bad}, 2, {}, {"cnn": learnt})
+    assert (alone.share, alone.judges, alone.word) == (None, ("cnn",), "doubtful")
+
+
+def test_a_judge_that_learnt_three_quarters_of_two_classes_counts():
+    found = Worth.of({"cnn": HALF_TRAINED, "clip": GOOD}, 2, {}, {"cnn": 0.75})
+    assert (found.judges, found.failed) == (("cnn", "clip"), {})
+
+
 @pytest.mark.statistical
 def test_the_interval_of_a_lead_holds_the_truth_in_nineteen_of_twenty_tests_and_a_narrower_one_does_not():
     held, narrow = [], []

@@ -6,9 +6,10 @@ import json
 import secrets
 import shutil
 import stat
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from pcevolve.app.cli.commands import app
 from pcevolve.app.cli.finished import _compare_classifier
 from pcevolve.auditing import audit, find_encoder
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
-from pcevolve.keeper.evaluation import heads
+from pcevolve.keeper.evaluation import forecast, heads
+from pcevolve.keeper.evaluation import judge as judge_module
 from pcevolve.keeper.evaluation.forecast import Forecast, JudgePace
 from pcevolve.keeper.evaluation.heads import Predict, Training
 from pcevolve.keeper.evaluation.judge import Accuracy, Evaluator
@@ -316,20 +318,32 @@ def test_all_that_judges_do_is_counted_as_soon_as_it_is_done(world):
     assert heard[-1][0] == pytest.approx(whole, rel=0.01), "what was forecast is what was done"
 
 
+class InTurn:
+    """Workers that do each piece of work when its result is wanted."""
+
+    def submit(self, work: Callable[..., Any], *given: Any) -> SimpleNamespace:
+        return SimpleNamespace(result=lambda: work(*given))
+
+
 @pytest.mark.parametrize("mix", [False, True])
-def test_a_forecast_is_right_within_a_factor_of_one_and_a_half(monkeypatch, mix: bool):
-    """Judges of different paces that sleep, so that a busy machine makes no difference."""
+def test_a_forecast_is_told_beforehand_and_right_within_a_factor_of_one_and_a_half(monkeypatch, mix: bool):
+    """Judges of different paces, by a clock that they alone move."""
     monkeypatch.setattr(Evaluation, "_draw", lambda *_: None)
     monkeypatch.setattr(Evaluation, "_measure_embeddings", lambda *_: {})
+    clock = [0.0]
+    monkeypatch.setattr(forecast, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(judge_module, "lone_workers", lambda threads: nullcontext(InTurn()))
+    for module in (forecast, judge_module):
+        monkeypatch.setattr(module, "thread_count", lambda: 1)
 
     def make_judge(name: str, look_seconds: float, step: float) -> Evaluator:
         def look(items: Sequence[Any]) -> np.ndarray:
-            time.sleep(look_seconds * len(items))
+            clock[0] += look_seconds * len(items)
             return np.asarray(items, dtype=float)
 
         def train(on: Training, seed: int) -> Predict:
             steps = heads.STEPS if on.most is None else on.most
-            time.sleep(steps * step * min(len(on.targets), 64) / 64)
+            clock[0] += steps * step * min(len(on.targets), 64) / 64
             return lambda rows: np.zeros(len(rows), dtype=np.int64)
 
         return Evaluator(name, False, look, train)
@@ -339,16 +353,55 @@ def test_a_forecast_is_right_within_a_factor_of_one_and_a_half(monkeypatch, mix:
 
     judges = [make_judge("slow to train", 1e-4, 5e-3), make_judge("slow to look", 4e-3, 5e-4)]
     heard: list[tuple[float, float]] = []
-    began = time.monotonic()
+    wholes: set[int] = set()
+    beforehand: list[float] = []
+
+    def tell(seconds: float) -> None:
+        assert not heard
+        beforehand.append(seconds)
+
+    def hear(done: int, whole: int) -> None:
+        heard.append((clock[0], done / whole))
+        wholes.add(whole)
+
     Evaluation(
         *(Path(), ("a", "b"), make_set(200), judges, make_set(100), make_set(20)),
         mix=mix,
-        show_progress=lambda done, whole: heard.append((time.monotonic() - began, done / whole)),
+        show_progress=hear,
+        tell_forecast=tell,
     ).judge()
-    took = time.monotonic() - began
-    forecasts = [gone / share / took for gone, share in heard if share > 0.1]
+    (told,) = beforehand
+    assert {round(1000 * told)} == wholes
+    assert 1 / 1.5 < told / clock[0] < 1.5
+    forecasts = [gone / share / clock[0] for gone, share in heard if share > 0.1]
     assert len(forecasts) > 10
     assert 1 / 1.5 < min(forecasts) <= max(forecasts) < 1.5
+
+
+def test_a_judge_that_learns_nothing_is_left_out_of_the_word_and_named():
+    def train(on: Training, seed: int) -> Predict:
+        means = np.stack([on.features[on.targets == k].mean(axis=0) for k in (0, 1)])
+        return lambda rows: ((rows[:, None] - means) ** 2).sum(axis=-1).argmin(axis=1)
+
+    def make_set(items: int) -> Labelled:
+        targets = np.arange(items) % 2
+        return Labelled([np.full(3, 4.0 * each) for each in targets], targets)
+
+    def look(points: Sequence[Any]) -> np.ndarray:
+        return np.asarray(points, dtype=float)
+
+    dull = Evaluator("dull", False, look, lambda on, seed: lambda rows: np.zeros(len(rows), dtype=np.int64))
+    judges = [dull, Evaluator("near", False, look, train)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Evaluation, "_draw", lambda *_: None)
+        patch.setattr(Evaluation, "_measure_embeddings", lambda *_: {})
+        found = Evaluation(
+            Path(), ("a", "b"), make_set(40), judges, make_set(60), private=make_set(20)
+        ).judge()
+    assert found["measured"]["judges"] == ["near"]
+    assert found["measured"]["share"][0] == 1
+    assert "dull failed to learn the private images that it was trained on" in found["measured"]["sentence"]
+    assert [row["judge"] for row in found["judges"]] == ["dull", "near"], "its figures are told all the same"
 
 
 @pytest.mark.statistical

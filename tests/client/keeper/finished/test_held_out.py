@@ -64,6 +64,7 @@ def test_without_the_ledger_it_is_said_that_nobody_looked(evolved, others: Path,
     assert ask(root, others)["not_checked"].startswith("not checked, for the run's ledger is not here")
     told = command("evaluate", root, "--test", others, "--judge", "bundled")
     assert "not checked, for the run's ledger is not here" in " ".join(told.out.split())
+    assert "training classifiers will take" in told.said
 
 
 def test_where_nothing_private_chose_private_images_may_test(evolved, private: Path):

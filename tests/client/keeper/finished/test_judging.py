@@ -100,6 +100,23 @@ def test_without_private_images_it_is_said_what_they_would_add_unless_words_alon
     assert found["advice"].startswith(advice)
 
 
+def test_a_verdict_names_the_judges_that_learnt_nothing_and_why():
+    def right(dataset: float, shots: float) -> dict[str, np.ndarray]:
+        sets = (("dataset", dataset), ("private images", shots))
+        return {name: np.tile(np.arange(100) < 100 * share, (3, 1)) for name, share in sets}
+
+    answers = {"cnn": right(0.7, 0.5), "clip": right(0.8, 0.9), "resnet18": right(0.8, 0.6)}
+    learnt = {"cnn": 1.0, "clip": 1.0, "resnet18": 0.6}
+    found = judging.describe_worth(Worth.of(answers, 2, {}, learnt), "image")
+    assert found["sentence"].startswith("it goes 75 % (")
+    assert found["judges"] == ["clip"]
+    assert found["sentence"].endswith(
+        " (by clip on 100 images kept aside; 95 % intervals); to cnn the private images taught nothing surely above "
+        "chance, so it says nothing; resnet18 failed to learn the private images that it was trained on, and says "
+        "nothing"
+    )
+
+
 def test_rows_of_judges_are_kept_beside_those_about_the_same_subject_alone(finished):
     root = finished()
     path = OwnerFolder.of(root).judgement

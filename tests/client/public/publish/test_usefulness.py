@@ -18,11 +18,13 @@ from pcevolve.public.publish.usefulness import Assessment
         (9.0, 0.63, 0.5, 1.0, "doubtful"),
         (9.0, 0.5, 0.5, 0.74, "doubtful"),
         (4.99, 0.5, 0.5, 1.0, "doubtful"),
-        (9.0, 0.90, 0.80, 0.0, "doubtful"),
-        pytest.param(9.0, 1.5, 0.80, 0.0, "doubtful", id="a few near ones among many far ones"),
-        pytest.param(9.0, 0.85, 0.81, 1.0, "not useful", id="told apart and alike is no exception"),
-        (0.0, 0.91, 0.81, -1.0, "not useful"),
-        (None, 0.91, 0.81, None, "not useful"),
+        (9.0, 0.90, 0.75, 0.0, "doubtful"),
+        pytest.param(9.0, 1.5, 0.75, 0.0, "doubtful", id="a few near ones among many far ones"),
+        pytest.param(9.0, 1.6, 1.19, 0.0, "doubtful", id="a few far ones among many farther ones"),
+        (9.0, 1.6, 1.21, 0.0, "not useful"),
+        pytest.param(9.0, 0.85, 0.76, 1.0, "not useful", id="told apart and alike is no exception"),
+        (0.0, 0.91, 0.76, -1.0, "not useful"),
+        (None, 0.91, 0.76, None, "not useful"),
     ],
 )
 def test_the_word_follows_from_the_bounds(
@@ -31,7 +33,10 @@ def test_the_word_follows_from_the_bounds(
     found = Assessment(classes_apart=apart, distance=distance, nearest=nearest, agreement=alike)
     assert found.word("image") == word
     assert f"{distance:.2f} clip radii" in found.reason("image")
-    assert f"the nearest quarter lies {nearest:.2f} off (another domain: above 0.8)" in found.reason("image")
+    assert (
+        f"the nearest quarter lies {nearest:.2f} off (another domain: above 0.75, and above 75 % of the mean)"
+        in (found.reason("image"))
+    )
     assert (f"even the nearest quarter of each class lies {nearest:.2f}" in found.sentence("image")) == (
         word == "not useful"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from pcevolve.public.run import progress
-from pcevolve.public.run.progress import Audience, error_console, show_work
+from pcevolve.public.run.progress import Audience, error_console, show_work, tell_training_time
 
 
 def test_a_log_is_told_a_share_and_no_count_and_no_time(monkeypatch, capsys):
@@ -36,3 +36,11 @@ def test_a_message_is_printed_as_it_is_and_as_long_as_it_is(monkeypatch, capsys)
 
 def test_nobody_is_told_every_fact_who_did_not_ask_for_it():
     assert not Audience().verbose
+
+
+def test_the_time_of_training_is_said_beforehand_in_words(capsys):
+    for seconds in (20, 200):
+        tell_training_time(error_console(), seconds)
+    assert capsys.readouterr().err == (
+        "training classifiers will take less than a minute\ntraining classifiers will take about 3 min\n"
+    )

@@ -218,11 +218,13 @@ def evaluate(
     require_torch("evaluate, which trains networks,")
     from pcevolve.auditing.rerun import find_encoder
     from pcevolve.keeper.finished.evaluating import EvaluationRequest, evaluate  # torch takes seconds to load
-    from pcevolve.public.run.progress import error_console, show_work
+    from pcevolve.public.run.progress import error_console, show_work, tell_training_time
 
     question = EvaluationRequest(test, private, mix, tuple(judge or ()), control, device, weights)
-    with show_work(error_console(), "training classifiers") as show_progress:
-        found = evaluate(folder, question, show_progress, find_encoder)
+    console = error_console()
+    with show_work(console, "training classifiers") as show_progress:
+        tell = partial(tell_training_time, console)
+        found = evaluate(folder, question, show_progress, find_encoder, tell)
     if as_json:
         click.echo(json.dumps(found))
     else:

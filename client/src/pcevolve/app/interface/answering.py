@@ -19,7 +19,7 @@ from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.options import AS_KEYWORDS, spell_as
 from pcevolve.public.processes.confinement import Enforcement
 from pcevolve.public.processes.pipe import Pipe
-from pcevolve.public.run.progress import error_console, show_work
+from pcevolve.public.run.progress import error_console, show_work, tell_training_time
 
 
 def answer(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
@@ -65,7 +65,8 @@ def _evaluate(console: Console, run: str, control: str | None, **question: Any) 
     require_torch("evaluate, which trains networks,")
     asked = EvaluationRequest(**question, control=None if control is None else Path(control))
     with show_work(console, "training classifiers") as show_progress:
-        found: Mapping[str, Any] = evaluate(Path(run), asked, show_progress, find_encoder)
+        tell = partial(tell_training_time, console)
+        found: Mapping[str, Any] = evaluate(Path(run), asked, show_progress, find_encoder, tell)
     classifier = found.get("classifier")
     result = {
         "labels": found["classes"],

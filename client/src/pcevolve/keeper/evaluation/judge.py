@@ -83,6 +83,29 @@ class Evaluator:
                     on.stopping.set()
                 raise
 
+    def predict_and_check(
+        self,
+        sets: Sequence[Sequence[Training]],
+        features: Features,
+        checked: int | None,
+        told: Callable[[], None] = lambda: None,
+    ) -> tuple[list[list[NDArray[np.int64]]], float | None]:
+        """Return ``predictions``, and how well the classifiers of one set learnt it.
+
+        Args:
+            checked: The place of that set; None for none.
+
+        Returns:
+            The predictions, and the accuracy of the worst seed on the data that it was trained on.
+        """
+        if checked is None:
+            return self.predictions(sets, features, told), None
+        own = sets[checked][0]
+        said = self.predictions(sets, np.concatenate([features, own.features]), told)
+        tested = len(features)
+        learnt = min(float(np.mean(each[tested:] == own.targets)) for each in said[checked])
+        return [[each[:tested] for each in of_set] for of_set in said], learnt
+
 
 def find_usable(features: Features) -> NDArray[np.bool_]:
     """Mark the finite rows of features, bool ``(items,)``."""
@@ -170,14 +193,6 @@ class AccuracyTest:
         """Compute the judge's features of a labelled set (``DataError`` if a class has no usable item)."""
         images, targets = one
         return self.judge.prepare(self.judge.look(images), np.asarray(targets, dtype=np.int64), self.labels)
-
-    def predict(self, trainings: Sequence[Sequence[Training]]) -> list[IntArray]:
-        """Train a new head for each seed, 0, 1, 2, ..., on its training data, and predict the held-out data.
-
-        Returns:
-            For each sequence its heads' predictions, int64 ``(seeds, images)``; private.
-        """
-        return [np.stack(each) for each in self.judge.predictions(trainings, self.features)]
 
 
 @dataclass(frozen=True, repr=False)

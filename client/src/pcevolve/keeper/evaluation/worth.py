@@ -10,7 +10,7 @@ resampled too. Other draws of the private images, or of the noise, are not inclu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,6 +20,10 @@ Right: TypeAlias = NDArray[np.bool_]
 """Whether a judge was right, bool ``(seeds, items)``."""
 Accuracies: TypeAlias = NDArray[np.float64]
 """One accuracy for each draw of a control."""
+LEARNT: Final = 0.5
+"""Least share of the way from chance to no error that a judge goes on the private images it was trained on."""
+Failure: TypeAlias = Literal["untrained", "at chance"]
+"""Why a judge cannot compare with the private images: it did not learn them, or learnt nothing from them."""
 WORTHY: Final = 0.5
 """Share of the way from chance to the private images from which on a dataset is worth having."""
 LEAST_ITEMS: Final = 30
@@ -52,6 +56,8 @@ class Worth:
             little, or were not given.
         ahead: How much more accurate it is than sets that cost no privacy, by name.
         accuracies: The judges' mean accuracy, by training set.
+        failed: Judges that are left out of all figures, because the private images taught them nothing or they
+            did not even learn these, and why. Their share of a way that is hardly one would be luck.
     """
 
     judges: tuple[str, ...]
@@ -59,10 +65,15 @@ class Worth:
     share: Interval | None
     ahead: Mapping[str, Interval]
     accuracies: Mapping[str, Interval]
+    failed: Mapping[str, Failure] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, answers: Mapping[str, Mapping[str, Right]], classes: int, redrawn: Mapping[str, Accuracies]
+        cls,
+        answers: Mapping[str, Mapping[str, Right]],
+        classes: int,
+        redrawn: Mapping[str, Accuracies],
+        learnt: Mapping[str, float] | None = None,
     ) -> Worth:
         """Compare sets of images by the classifiers trained on them.
 
@@ -70,12 +81,16 @@ class Worth:
             answers: For each judge, by set: ``DATASET``, and ``SHOTS`` and other sets that it is compared
                 with.
             redrawn: For each control, by name, accuracies after training on other draws of it.
+            learnt: For each judge, the accuracy on the private images that it was trained on, of its worst seed.
         """
         # Seeded, because it protects nothing: the figures are the same each time.
         random = np.random.default_rng(2026)
         first = next(iter(answers.values()))
         items = first[DATASET].shape[1]
         weights = random.multinomial(items, np.full(items, 1 / items), size=RESAMPLES) / items
+        failed = _find_failed(answers, 1 / classes, learnt or {}, weights)
+        # If all failed, nothing can be compared with the private images, and the figures are those of all.
+        answers = {name: each for name, each in answers.items() if name not in failed} or answers
         means = {name: float(np.mean([each[name].mean() for each in answers.values()])) for name in first}
         drawn = {
             name: np.mean([_resample(each[name], weights, random) for each in answers.values()], axis=0)
@@ -85,7 +100,7 @@ class Worth:
             drawn[name] = np.clip(drawn[name] + _draw_control(again, random), 0, 1)
         chance = 1 / classes
         share = None
-        if SHOTS in first and Interval.of(means[SHOTS] - chance, drawn[SHOTS] - chance).low > 0:
+        if SHOTS in first and not failed.keys() & answers.keys():
             way = np.maximum(drawn[SHOTS] - chance, 1e-9)
             mean = (means[DATASET] - chance) / (means[SHOTS] - chance)
             share = Interval.of(mean, (drawn[DATASET] - chance) / way)
@@ -94,7 +109,7 @@ class Worth:
             name: Interval.of(means[DATASET] - means[name], drawn[DATASET] - drawn[name]) for name in others
         }
         accuracies = {name: Interval.of(means[name], drawn[name]) for name in first}
-        return cls(tuple(answers), items, share, ahead, accuracies)
+        return cls(tuple(answers), items, share, ahead, accuracies, failed)
 
     @property
     def word(self) -> Literal["useful", "doubtful", "not useful", "unknown"]:
@@ -121,6 +136,23 @@ class Worth:
     def unsure(self) -> str | None:
         """Name of a set that costs no privacy and may be as good; None if there is none."""
         return next((name for name, each in self.ahead.items() if each.low <= 0), None)
+
+
+def _find_failed(
+    answers: Mapping[str, Mapping[str, Right]],
+    chance: float,
+    learnt: Mapping[str, float],
+    weights: NDArray[np.float64],
+) -> dict[str, Failure]:
+    """Find the judges to whom the private images teach nothing surely above chance, or that did not learn these."""
+    random = np.random.default_rng(2027)
+    failed: dict[str, Failure] = {}
+    for name, each in answers.items():
+        if learnt.get(name, 1.0) < chance + LEARNT * (1 - chance):
+            failed[name] = "untrained"
+        elif SHOTS in each and np.quantile(_resample(each[SHOTS], weights, random), 0.025) <= chance:
+            failed[name] = "at chance"
+    return failed
 
 
 def _resample(right: Right, weights: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:

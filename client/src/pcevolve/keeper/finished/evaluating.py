@@ -86,6 +86,7 @@ def evaluate(
     question: EvaluationRequest,
     show_progress: ProgressCallback = no_progress,
     load: Callable[[PublicPlan, str | None], Encoder] | None = None,
+    tell_forecast: Callable[[float], None] | None = None,
 ) -> dict[str, object]:
     """Measure a finished run, store the figures in the owner's folder, and return them.
 
@@ -93,6 +94,7 @@ def evaluate(
         show_progress: Progress callback, called with the number of trained classifiers.
         load: Loads the encoder that the plan names, from a file of weights if given; without it, released
             class means are not scored.
+        tell_forecast: Called once, before the first training, with the seconds that all will take.
 
     Raises:
         DataError: Images cannot be used, or test images are private ones.
@@ -127,6 +129,7 @@ def evaluate(
             kind,
             classifier,
             words,
+            tell_forecast,
         ).measure()
     return {**found, "not_checked": unchecked} if unchecked else found
 
@@ -173,6 +176,7 @@ class Evaluation:
     kind: Kind = "image"
     classifier: NearestMean | None = None
     words: Labelled | None = None
+    tell_forecast: Callable[[float], None] | None = None
 
     def measure(self) -> dict[str, object]:
         """Measure, store and return the figures (``DataError`` if a class has no usable image)."""
@@ -222,17 +226,21 @@ class Evaluation:
         """Return each judge's row, and the verdict of those that did not vote."""
         rows, answers = [], {}
         redrawn: dict[str, Accuracies] = {}
+        learnt: dict[str, float] = {}
         paces = [JudgePace.of(judge, self.test.images, len(self.labels)) for judge in self.judges]
         forecast = self._forecast(paces, sets)
+        if self.tell_forecast is not None:
+            self.tell_forecast(forecast.whole)
         for place, judge in enumerate(self.judges):
-            row, right, drawn = self._row(place, sets, paces[place], forecast)
+            row, right, drawn, well = self._row(place, sets, paces[place], forecast)
             rows.append(row)
             redrawn |= drawn
+            learnt |= {} if well is None else {judge.name: well}
             if not judge.voted:
                 answers[judge.name] = right
         if not answers:
             return {"judges": rows}
-        worth = Worth.of(answers, len(self.labels), redrawn)
+        worth = Worth.of(answers, len(self.labels), redrawn, learnt)
         return {"judges": rows, "measured": describe_worth(worth, self.kind)}
 
     def _forecast(self, paces: Sequence[JudgePace], sets: Mapping[str, Labelled]) -> Forecast:
@@ -259,10 +267,11 @@ class Evaluation:
 
     def _row(
         self, place: int, sets: Mapping[str, Labelled], pace: JudgePace, forecast: Forecast
-    ) -> tuple[dict[str, object], dict[str, Right], dict[str, Accuracies]]:
+    ) -> tuple[dict[str, object], dict[str, Right], dict[str, Accuracies], float | None]:
         """Ask one judge about every set; return its row, and where it was right on the compared sets.
 
-        The judge for which controls are drawn again also returns their accuracies.
+        The judge for which controls are drawn again also returns their accuracies. Last comes how well it
+        learnt the private images that it was trained on; None without these.
         """
         judge, real = self.judges[place], self.judges[place].look(self.test.images)
         forecast.add(pace.look * len(real))
@@ -271,7 +280,7 @@ class Evaluation:
             seen[name] = judge.look(each.images)
             forecast.add(pace.look * len(each.images))
         known = {name: (seen[name], sets[name].targets) for name in sets}
-        predictions, again = self._predict(place, known, real, pace, forecast)
+        predictions, again, learnt = self._predict(place, known, real, pace, forecast)
         truth = self.test.targets[find_usable(real)]
         verdicts = {
             name: EvaluatorAccuracy.of(of_set, truth, self.labels) for name, of_set in predictions.items()
@@ -289,7 +298,7 @@ class Evaluation:
             **self._measure_embeddings(judge, seen, real),
         }
         drawn = {COMPARED[name]: np.mean(np.stack(each) == truth, axis=1) for name, each in again.items()}
-        return row, right, drawn
+        return row, right, drawn, learnt
 
     @property
     def _nouns(self) -> Nouns:
@@ -331,10 +340,11 @@ class Evaluation:
         real: Features,
         pace: JudgePace,
         forecast: Forecast,
-    ) -> tuple[dict[str, list[IntArray]], dict[str, list[IntArray]]]:
+    ) -> tuple[dict[str, list[IntArray]], dict[str, list[IntArray]], float | None]:
         """Train a judge on every set at once, and predict held-out data; return predictions by set.
 
-        The second result has the predictions after training on other draws of a control, by control.
+        The second result has the predictions after training on other draws of a control, by control; the third
+        is how well the private images were learnt.
         """
         judge, tested = self.judges[place], find_usable(real)
         trainings = self._list_trainings(judge, seen)
@@ -343,10 +353,12 @@ class Evaluation:
         again = redraw_all(once, CONTROLS) if place == redrawing else {}
         due = [*trainings.values(), *again.values()]
         costs = (pace.train(len(on.targets), len(self.test.images)) for on in chain.from_iterable(due))
-        predictions = judge.predictions(due, real[tested], lambda: forecast.add(next(costs)))
-        return dict(zip(trainings, predictions, strict=False)), dict(
-            zip(again, predictions[len(trainings) :], strict=True)
+        checked = list(trainings).index("private") if "private" in trainings else None
+        predictions, learnt = judge.predict_and_check(
+            due, real[tested], checked, lambda: forecast.add(next(costs))
         )
+        redrawn = dict(zip(again, predictions[len(trainings) :], strict=True))
+        return dict(zip(trainings, predictions, strict=False)), redrawn, learnt
 
     def _list_trainings(
         self, judge: Evaluator, seen: Mapping[str, tuple[Features, NDArray[np.int64]]]

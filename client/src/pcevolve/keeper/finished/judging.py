@@ -33,6 +33,7 @@ from pcevolve.keeper.evaluation.worth import (
     SHOTS,
     WORTHY,
     Accuracies,
+    Failure,
     Interval,
     Right,
     Worth,
@@ -156,12 +157,14 @@ class Answers:
         truth: int64 ``(items,)``.
         predictions: By training set, int64 ``(seeds, items)``.
         redrawn: Accuracies after training on other draws of a control, by control.
+        learnt: Accuracy on the private images that it was trained on, of its worst seed; None without these.
     """
 
     judge: Evaluator
     truth: IntArray
     predictions: Mapping[str, IntArray]
     redrawn: Mapping[str, Accuracies]
+    learnt: float | None = None
 
     @property
     def right(self) -> Mapping[str, Right]:
@@ -198,14 +201,16 @@ def ask_judges(
         test = AccuracyTest.on(held_out, judge)
         trainings = {name: test.prepare(each) for name, each in sets.items()}
         again = redraw_all(trainings, FREE) if judge is find_redrawing(judges) else {}
-        predictions = test.predict([*([each] * SEEDS for each in trainings.values()), *again.values()])
+        due = [*([each] * SEEDS for each in trainings.values()), *again.values()]
+        checked = list(sets).index("shots") if "shots" in sets else None
+        answered, learnt = judge.predict_and_check(due, test.features, checked)
+        predictions = [np.stack(each) for each in answered]
         drawn = {
             name: np.mean(each == test.targets, axis=1)
             for name, each in zip(again, predictions[len(sets) :], strict=True)
         }
-        found.append(
-            Answers(judge, test.targets, dict(zip(sets, predictions[: len(sets)], strict=True)), drawn)
-        )
+        by_set = dict(zip(sets, predictions[: len(sets)], strict=True))
+        found.append(Answers(judge, test.targets, by_set, drawn, learnt))
     return found
 
 
@@ -260,7 +265,8 @@ def weigh(answers: Sequence[Answers], plan: PublicPlan) -> dict[str, Any]:
     redrawn = {
         compared[name]: drawn for each in answers for name, drawn in each.redrawn.items() if name in compared
     }
-    return describe_worth(Worth.of(by_judge, len(plan.labels), redrawn), plan.modality.kind)
+    learnt = {each.judge.name: each.learnt for each in answers if each.learnt is not None}
+    return describe_worth(Worth.of(by_judge, len(plan.labels), redrawn, learnt), plan.modality.kind)
 
 
 def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
@@ -279,14 +285,24 @@ def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
 def _say_worth(found: Worth, many: str) -> str:
     """State the figures that decide the verdict, with the judges' names."""
     by = f"by {join([*found.judges])} on {found.items} {many} kept aside"
+    left_out = [_say_failure(name, many, why) for name, why in found.failed.items()]
     if SHOTS not in found.accuracies:
         way = f"training on it gives an accuracy of {_spell(found.accuracies[DATASET], ' %')}"
     elif found.share is None:
-        return f"the private {many} themselves teach too little to compare with ({by})"
+        return "; ".join(
+            [f"the private {many} themselves teach too little to compare with ({by})", *left_out]
+        )
     else:
         way = f"it goes {_spell(found.share, ' %')} of the way from chance to the private {many}"
     free = [_spell_lead(each, name) for name, each in found.ahead.items()]
-    return f"{join([way, *free])} ({by}; 95 % intervals)"
+    return "; ".join([f"{join([way, *free])} ({by}; 95 % intervals)", *left_out])
+
+
+def _say_failure(name: str, many: str, why: Failure) -> str:
+    """Say why a judge is left out."""
+    if why == "untrained":
+        return f"{name} failed to learn the private {many} that it was trained on, and says nothing"
+    return f"to {name} the private {many} taught nothing surely above chance, so it says nothing"
 
 
 def _spell_lead(lead: Interval, name: str) -> str:

@@ -33,7 +33,9 @@ class Bounds:
             classes less often.
         near: Clip radii up to which a dataset's images are of the domain, with the noise's contribution
             subtracted.
-        strange: Clip radii beyond which the nearest quarter of each class's images shows another domain.
+        strange: Clip radii beyond which the nearest quarter of each class's images shows another domain,
+        uniform: if it also lies off by more than this share of the mean distance. If a few images show the domain, the
+            nearest quarter is much nearer than the rest.
         far: Clip radii beyond which texts may be of another domain; the nearest ones say little.
         alike: Cosine from which on the dataset's classes differ as the released ones do.
         matched: Share of the images made from words alone, beyond chance, from which on paying adds nothing.
@@ -41,7 +43,8 @@ class Bounds:
 
     distinct: float = 5.0
     near: float = 0.62
-    strange: float = 0.8
+    strange: float = 0.75
+    uniform: float = 0.75
     far: float = 0.9
     alike: float = 0.75
     matched: float = 0.7
@@ -61,10 +64,10 @@ class Assessment(AssessedFigures):
     def word(self, kind: Kind) -> Word:
         """Return the verdict on the dataset's likely use on private data, by the bounds for its kind.
 
-        A dataset whose nearest images are far from the release is not useful, whatever the other figures. A few near
-        ones among many far ones teach a classifier enough. If noise hides whether classes
-        differ, the verdict stays open. If words alone already draw the classes, a paid dataset is not better,
-        and the numbers do not say how good both are.
+        A dataset whose nearest images are far from the release, and not much nearer than the others, is not
+        useful, whatever the other figures. A few images of the domain among many others may teach a classifier
+        enough. If noise hides whether classes differ, the verdict stays open. If words alone already draw the
+        classes, a paid dataset is not better, and the numbers do not say how good both are.
         """
         hidden = self.classes_apart is not None and self.classes_apart < BOUNDS.distinct
         unlike = self.agreement is not None and self.agreement < BOUNDS.alike
@@ -76,7 +79,7 @@ class Assessment(AssessedFigures):
 
     def _is_of_another_domain(self, far_unlike: float | None) -> bool:
         if far_unlike is None:
-            return self.nearest > BOUNDS.strange
+            return self.nearest > BOUNDS.strange and self.nearest > BOUNDS.uniform * self.distance
         return self.distance > BOUNDS.far and (self.agreement is None or self.agreement < far_unlike)
 
     def estimate(self, kind: Kind) -> str:
@@ -101,7 +104,8 @@ class Assessment(AssessedFigures):
         """State the numbers in a sentence without its full stop; ``kind`` is the dataset's kind."""
         unlike, many = MODALITIES[kind].far_unlike, MODALITIES[kind].nouns.many
         strange = (
-            f"the nearest quarter lies {self.nearest:.2f} off (another domain: above {BOUNDS.strange:g})"
+            f"the nearest quarter lies {self.nearest:.2f} off (another domain: above {BOUNDS.strange:g}, and above "
+            f"{100 * BOUNDS.uniform:g} % of the mean)"
             if unlike is None
             else f"another domain lies above {BOUNDS.far:g}, and its classes differ by a cosine below {unlike:g}"
         )

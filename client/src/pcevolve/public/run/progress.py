@@ -120,3 +120,8 @@ def show_work(console: Console, title: str) -> Iterator[ProgressCallback]:
 
     with bar:
         yield show_progress
+
+
+def tell_training_time(console: Console, seconds: float) -> None:
+    """Say before the first classifier is trained how long all of them will take."""
+    console.print(f"training classifiers will take {spell_estimate(seconds)}")
