@@ -43,6 +43,7 @@ from pcevolve.public.dp.mechanisms import FloatArray
 from pcevolve.public.encoders import JOINED
 from pcevolve.public.geometry.distances import squared_distances
 from pcevolve.public.geometry.frame import MOST_AXES, project
+from pcevolve.public.publish.usefulness import BOUNDS
 from pcevolve.public.selectors.means import aims_of, means_of, rank
 from pcevolve.public.selectors.selection import Measurement, SelectionInput
 from pcevolve.public.selectors.sums import CentreFirst
