@@ -79,3 +79,12 @@ def test_words_are_given_to_every_class_or_to_none(path):
     path.write_text(path.read_text() + '[words]\nant = "type A"\n')
     with pytest.raises(UsageError, match="words: every class needs some"):
         Roster.read(path)
+
+
+@pytest.mark.parametrize("owners", [0, 1])
+def test_one_owner_or_none_is_no_roster(path, owners):
+    path.write_text("[[owner]]".join(path.read_text().split("[[owner]]")[: owners + 1]))
+    with pytest.raises(
+        UsageError, match=r"roster\.toml: a run of several owners has at least two, each under"
+    ):
+        Roster.read(path)

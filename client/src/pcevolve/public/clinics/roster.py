@@ -46,6 +46,8 @@ class Roster(BaseModel):
             raise ValueError(f"classes: {faults[0]}")
         if self.words and {*self.words} != {*self.classes}:
             raise ValueError("words: every class needs some, under its own name")
+        if len(self.owner) < 2:
+            raise ValueError("a run of several owners has at least two, each under a line [[owner]]")
         _ = self.clinics
         return self
 
