@@ -27,8 +27,14 @@ def start(model, **settings):
     return models.load_models([ModelSettings(model=str(model), device="cpu", threads=1, **settings)])
 
 
-@pytest.mark.parametrize("batching", Batching)
-@pytest.mark.parametrize("kind", ["sd15", *ZOO])
+@pytest.mark.parametrize(
+    ("kind", "batching"),
+    [
+        *((kind, Batching.EXACT) for kind in ("sd15", *ZOO)),
+        ("sd15", Batching.MERGE),
+        ("flux-dev", Batching.MERGE),
+    ],
+)
 def test_every_kind_of_model_draws_and_varies_before_it_is_ready(zoo, kind, batching, monkeypatch):
     from pcevolve_server.diffusion import traits
     from pcevolve_server.diffusion.generator import DiffusionGenerator

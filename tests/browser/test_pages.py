@@ -51,8 +51,7 @@ def test_a_page_fetches_nothing_runs_nothing_and_shows_its_pictures(
     assert tab.run("document.title") != "owned"
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize(("width", "dark"), [(400, False), (1280, True)])
 @pytest.mark.parametrize("name", ["report", "own", "preview", "compared"])
 def test_nothing_sticks_out_sideways(
     browser: Browser, pages: dict[str, Path], name: str, width: int, dark: bool

@@ -132,7 +132,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Pa
     return folder / "run"
 
 
-@pytest.mark.parametrize("victim", ["launcher", "keeper", "runner", "decoder"])
+@pytest.mark.parametrize("victim", ["launcher", "runner"])  # who else dies is missed at the next message
 def test_killed_at_every_request_a_run_ends_as_if_nothing_had_been(typed, api, reference, victim):
     last = sum(each["kind"] == "sent" for each in events(reference))
     running: list[subprocess.Popen[str] | Started] = []

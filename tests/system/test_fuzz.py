@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 
 from flood.servers import running
 from pcevolve_shared import wire
+from support.examples import examples
 
 ROUTES = [
     *(("POST", path) for path in (wire.TEXT_TO_IMAGE, wire.IMAGE_TO_IMAGE, wire.IP_ADAPTER)),
@@ -36,7 +37,7 @@ def test_the_server_keeps_its_own_schema(published, method, path):
     beyond_schemas = [positive_data_acceptance]
 
     @given(case=published[path][method].as_strategy())
-    @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
     def ask(case):
         case.call_and_validate(excluded_checks=beyond_schemas)
 
