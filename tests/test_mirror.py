@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from support.mirror import PLAIN, ROOT, find_module, list_modules, list_without, narrow_file
+from support.mirror import PLAIN, ROOT, TESTS, find_module, list_modules, list_without, narrow_file
+from support.schedule import LONGEST
 
 
 def test_a_module_s_test_file_has_its_name_and_lies_where_it_does():
@@ -19,3 +20,7 @@ def test_every_module_has_a_test_file_of_its_own_but_those_that_are_named_with_a
     assert list_without() == []
     assert len(list_modules()) > 300
     assert [each for each in PLAIN if narrow_file(find_module(each)).is_file()] == []
+
+
+def test_every_file_that_is_begun_first_is_there():
+    assert [each for each in LONGEST if not (TESTS / each).is_file()] == []
