@@ -83,7 +83,7 @@ def test_a_client_gives_up_on_a_dead_server_in_time_and_can_be_resumed(reference
     process = client.start(*client.run_options(private, run, patience=2, **NOISE))
     wait_for_line(run, 20, process)
     mortal.kill()
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=300)
     assert process.returncode == 6
     assert "error: no usable answer from the API" in stderr
     assert "--resume" in stderr

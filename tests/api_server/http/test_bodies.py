@@ -66,7 +66,7 @@ def test_a_body_has_a_second_more_for_each_64_kib_that_came(monkeypatch):
 
     status, seconds = asyncio.run(arrive(b"x" * 2**14, 60))  # a quarter of a second for them
     assert status == 408
-    assert 0.25 < seconds < 5
+    assert 0.25 < seconds < 30
 
 
 def test_a_body_that_finds_no_room_is_refused_and_leaves_what_it_had_taken():
