@@ -169,21 +169,13 @@ def _terms(run: RunReader) -> Iterator[str]:
 
 
 _CLAIMED: Final = (
-    *(
-        "run_id",
-        "output.licence",
-        "data.words",
-        "unit",
-        "namespaced",
-        "provider.operator",
-        "provider.retention",
-    ),
-    *("provider.seed", "provider.answered_by", "provider.image_hosts", "provider.batch", "provider.at_once"),
-    *("data.domain", "data.shots", "data.subsample", "data.unit_size", "data.window"),
-    *("privacy.epsilon", "privacy.delta", "privacy.relation", "privacy.forget_insecure"),
-    *("noise", "earlier", "secrecy", "method.name", "method.min_usable"),
-    *("confinement", "start"),
-)
+    "run_id", "output.licence", "data.words", "unit", "namespaced", "provider.operator",
+    "provider.retention", "provider.seed", "provider.answered_by", "provider.image_hosts",
+    "provider.batch", "provider.at_once", "data.domain", "data.shots", "data.subsample",
+    "data.unit_size", "data.window", "privacy.epsilon", "privacy.delta", "privacy.relation",
+    "privacy.forget_insecure", "noise", "earlier", "secrecy", "method.name", "method.min_usable",
+    "confinement", "start",
+)  # fmt: skip
 
 
 def list_claims(plan: PublicPlan) -> dict[str, Any]:

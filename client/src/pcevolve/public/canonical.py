@@ -17,9 +17,9 @@ from pcevolve.public.methods import METHOD_TABLE, SecretEvolution, list_choice_p
 CONTROLS: Final = frozenset(name for name, entry in METHOD_TABLE.items() if entry.is_control)
 """Methods that never look at private data."""
 WRITTEN_ELSEWHERE: Final = (
-    *("method.strength_start", "method.strength_end"),
-    *("method.secret_prior", "method.secret_bound", "method.secret_size"),
-)
+    "method.strength_start", "method.strength_end", "method.secret_prior", "method.secret_bound",
+    "method.secret_size",
+)  # fmt: skip
 """Options that a plan states in other fields: each iteration's strength, and the promise about secrets."""
 _OF_PRIVATE_DATA: Final = (
     "encoder.name",

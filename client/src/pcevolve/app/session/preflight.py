@@ -40,23 +40,10 @@ from pcevolve.public.run.checked import (
 from pcevolve.public.run.folder import LOST, RunFolder
 from pcevolve.public.run.owner import OwnerFolder
 
-TAKEN: Final = frozenset(
-    {
-        *(
-            "from_run",
-            "out",
-            "candidates",
-            "seed",
-            "batch",
-            "at_once",
-            "strength_end",
-            "api",
-            "operator",
-            "retention",
-        ),
-        *("formats", "licence"),
-    }
-)
+TAKEN: Final = frozenset({
+    "from_run", "out", "candidates", "seed", "batch", "at_once", "strength_end", "api", "operator",
+    "retention", "formats", "licence",
+})  # fmt: skip
 """Options of a run that starts from a release, besides those for reaching its API; all others are the release's."""
 
 

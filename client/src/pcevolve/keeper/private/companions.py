@@ -10,84 +10,15 @@ MOST_FILES = 100_000
 """Most files among which companions are searched, which takes some seconds."""
 _PIECES = re.compile(r"\d+|[^\W\d_]+")
 _LAST_PART = re.compile(r"[\s._()\[\]-]+[^\s._()\[\]-]*[)\]]?$")
-_OF_COMPANIONS = frozenset(
-    {
-        *(
-            "mask",
-            "masks",
-            "seg",
-            "segm",
-            "segs",
-            "segmentation",
-            "segmentations",
-            "label",
-            "labels",
-            "labelled",
-        ),
-        *(
-            "gt",
-            "groundtruth",
-            "truth",
-            "annotation",
-            "annotations",
-            "annot",
-            "annotated",
-            "contour",
-            "contours",
-        ),
-        *(
-            "overlay",
-            "overlays",
-            "heatmap",
-            "heatmaps",
-            "saliency",
-            "cam",
-            "gradcam",
-            "depth",
-            "matte",
-            "trimap",
-        ),
-        *(
-            "roi",
-            "rois",
-            "bbox",
-            "bboxes",
-            "edges",
-            "pred",
-            "preds",
-            "prediction",
-            "predictions",
-            "prob",
-            "probs",
-        ),
-        *(
-            "thumb",
-            "thumbs",
-            "thumbnail",
-            "thumbnails",
-            "preview",
-            "previews",
-            "copy",
-            "kopie",
-            "copie",
-            "copia",
-        ),
-        *(
-            "flip",
-            "flipped",
-            "hflip",
-            "vflip",
-            "mirror",
-            "mirrored",
-            "rot",
-            "rotated",
-            "rot90",
-            "rot180",
-            "rot270",
-        ),
-        *("crop", "cropped", "resized", "aug", "augmented"),
-    }
-)
+_OF_COMPANIONS = frozenset({
+    "mask", "masks", "seg", "segm", "segs", "segmentation", "segmentations", "label", "labels",
+    "labelled", "gt", "groundtruth", "truth", "annotation", "annotations", "annot", "annotated",
+    "contour", "contours", "overlay", "overlays", "heatmap", "heatmaps", "saliency", "cam", "gradcam",
+    "depth", "matte", "trimap", "roi", "rois", "bbox", "bboxes", "edges", "pred", "preds", "prediction",
+    "predictions", "prob", "probs", "thumb", "thumbs", "thumbnail", "thumbnails", "preview", "previews",
+    "copy", "kopie", "copie", "copia", "flip", "flipped", "hflip", "vflip", "mirror", "mirrored", "rot",
+    "rotated", "rot90", "rot180", "rot270", "crop", "cropped", "resized", "aug", "augmented",
+})  # fmt: skip
 """Words in names of files and folders that accompany a picture."""
 _OF_PICTURES = frozenset(
     {"image", "images", "img", "imgs", "picture", "photo", "rgb", "raw", "orig", "original", "of"}

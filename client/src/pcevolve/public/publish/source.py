@@ -23,21 +23,11 @@ from pcevolve.public.transcript.reader import FinishedRun, RunReader
 from pcevolve_shared.reading import read_file
 
 KEPT: Final = (
-    *("provider.dialect", "provider.model", "provider.answered_by", "provider.image_hosts"),
-    "provider.workflow",
-    *("provider.prompt_template", "modality", "method.min_usable", "data", "labels"),
-    *(
-        "unit",
-        "namespaced",
-        "privacy",
-        "encoder.name",
-        "encoder.weights",
-        "noise",
-        "earlier",
-        "secrecy",
-        "clinics",
-    ),
-)
+    "provider.dialect", "provider.model", "provider.answered_by", "provider.image_hosts",
+    "provider.workflow", "provider.prompt_template", "modality", "method.min_usable", "data", "labels",
+    "unit", "namespaced", "privacy", "encoder.name", "encoder.weights", "noise", "earlier", "secrecy",
+    "clinics",
+)  # fmt: skip
 """Fields that a plan takes over from the run whose release it starts from: requests, and promises."""
 
 

@@ -37,14 +37,10 @@ FailureReason = Literal[
 ]
 """Why no usable answer came back. ``cut off``: the process ended while it waited."""
 UNSENT: Final[Collection[FailureReason]] = (
-    *("connection refused or no such host", "no connection in time"),
-    *(
-        "the certificate is not trusted",
-        "the certificate is another host's",
-        "the certificate is out of date",
-    ),
-    *("the proxy refused", "the proxy is not there"),
-)
+    "connection refused or no such host", "no connection in time", "the certificate is not trusted",
+    "the certificate is another host's", "the certificate is out of date", "the proxy refused",
+    "the proxy is not there",
+)  # fmt: skip
 """Failures before the first byte of a request."""
 GREETING_SLOT: Final = "hello"
 BALANCE_SLOT: Final = "account"

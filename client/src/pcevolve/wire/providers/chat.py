@@ -20,20 +20,11 @@ from pcevolve.wire.providers.faults import Reason
 from pcevolve_shared import limits, wire
 from pcevolve_shared.blanks import question
 
-WITHHELD: Final = frozenset(
-    {
-        *(
-            "content_filter",
-            "content_filtered",
-            "sensitive",
-            "safety",
-            "recitation",
-            "refusal",
-            "guardrail_intervened",
-        ),
-        *("error", "network_error", "insufficient_system_resource", "abort", "cancelled"),
-    }
-)
+WITHHELD: Final = frozenset({
+    "content_filter", "content_filtered", "sensitive", "safety", "recitation", "refusal",
+    "guardrail_intervened", "error", "network_error", "insufficient_system_resource", "abort",
+    "cancelled",
+})  # fmt: skip
 """Finish reasons of an answer without a text: a filter, a refusal, or a fault."""
 
 

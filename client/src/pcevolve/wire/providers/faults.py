@@ -21,9 +21,9 @@ _LONGEST_PLAIN: Final = 400
 """Most bytes of a body that counts as a message itself."""
 _DEEPEST: Final = 4
 _MESSAGES: Final = (
-    *("message", "msg", "detail", "status_msg", "error_description", "errors", "error", "title"),
-    *("faultstring", "errorMessage", "Error", "reason"),
-)
+    "message", "msg", "detail", "status_msg", "error_description", "errors", "error", "title",
+    "faultstring", "errorMessage", "Error", "reason",
+)  # fmt: skip
 _WRAPPERS: Final = ("error", "detail", "base_resp", "errors", "choices", "fault", "output")
 _TITLE: Final = re.compile(rb"<(?:title|Message|h1)[^>]*>\s*([^<]{1,300})", re.IGNORECASE)
 
