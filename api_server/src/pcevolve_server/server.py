@@ -70,7 +70,7 @@ class _Server(uvicorn.Server):
             self._on_stop()
 
     async def on_tick(self, counter: int) -> bool:
-        """Close the listener at its time."""
+        """Close the listener when the drain time is over."""
         if self._closes_at is not None and time.monotonic() >= self._closes_at:
             self.should_exit = True
         return await super().on_tick(counter)

@@ -30,7 +30,7 @@ def test_a_folder_that_a_run_would_take_is_told_so_with_the_next_command(check, 
 
 
 def test_what_the_bundled_model_draws_is_told_before_it_is_asked_for_anything_else(check, folder):
-    known = "to know: the bundled model draws blood smear, blood cell, chest x-ray"
+    known = "note: the bundled model can draw blood smear, blood cell, chest x-ray"
     assert known in check()[1]
     assert (
         "this model does not draw 'histology'"
@@ -38,7 +38,7 @@ def test_what_the_bundled_model_draws_is_told_before_it_is_asked_for_anything_el
     )
     for fine in ("data.domain=blood smear", "provider.model=other"):
         told = check(folder, "--shots", 4, "--set", fine)[1]
-        assert "to know: the bundled model" not in told
+        assert "note: the bundled model" not in told
         assert "does not draw" not in told
 
 
@@ -62,10 +62,10 @@ def test_all_that_would_be_refused_is_told_with_what_mends_it(check, folder):
     code, told = check()
     assert code == 3
     for fault in (
-        "to mend: cut/photo.heic is HEIC: convert it, such as by heif-convert photo.heic photo.png",
-        "to mend: good/torn.jpg is damaged or not an image; replace or remove it",
-        "to mend: good/copy.bmp has the pixels of cut/0.png, in another class: remove one",
-        "to mend: class 'void' is empty: add images to",
+        "fix: cut/photo.heic is HEIC: convert it, such as by heif-convert photo.heic photo.png",
+        "fix: good/torn.jpg is damaged or not an image; replace or remove it",
+        "fix: good/copy.bmp has the pixels of cut/0.png, in another class: remove one",
+        "fix: class 'void' is empty: add images to",
         "sizes 9 of them 48x48",
         "passed over 1: cut/notes.txt",
         "same pixels twice 1: cut/0.png = good/copy.bmp",
@@ -176,7 +176,7 @@ def test_values_without_contrast_are_told_with_their_range_and_the_way_out(check
         Image.fromarray((values + 32768).astype(np.uint16)).save(path)
     code, told = check()
     assert code == 3
-    assert "values, and how they are shown 8 refused: 31768 to 32828" in told
+    assert "pixel values 8 refused: 31768 to 32828" in told
     assert "cut/0.png has next to no contrast in the whole range of its 16 bits: say which" in told
     assert "data.window becomes part of the public plan: choose LOW,HIGH by what the modality shows" in told
     assert "and not by these images" in told
@@ -195,11 +195,11 @@ def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(che
         list_folder(root, None)
     code, told = check(root, "--shots", 3, "--write-unit-map", units)
     assert code == 0
-    assert f"to know: {units} is written: give a run --unit-map {units}" in told
+    assert f"note: {units} is written: give a run --unit-map {units}" in told
     assert "--write-unit-map" not in told
     assert f"--shots 3 --unit-map {units} --domain WORDS" in told
     linked = "the name of a patient is the link between data sets"
-    assert f"to know: {linked}" in told
+    assert f"note: {linked}" in told
     with units.open(newline="") as file:
         assert file.readline().startswith(f"# {linked}")
         rows = list(csv.reader(file))
@@ -220,7 +220,7 @@ def test_nothing_is_advised_of_units_whose_map_cannot_be_used(check, folder, tmp
         (tmp_path / "u.csv").write_text(content)
     code, told = check(folder, "--shots", 10, "--unit-map", tmp_path / "u.csv")
     assert code == 3
-    assert "to mend: --unit-map" in told
+    assert "fix: --unit-map" in told
     assert "fits --shots 10 not known until the rest is mended" in told
     for word in ("give --shots", "use all of them", "units per class", "other unit"):
         assert word not in told

@@ -80,7 +80,7 @@ DOUBTFUL = {"method": "pcevolve", "iterations": 1, "candidates": 10}
     [
         (
             {"epsilon": 0.1},
-            "with --epsilon 0.1 and --method pcevolve, the selection cannot be told from choosing at random",
+            "with --epsilon 0.1 and --method pcevolve, the selection is indistinguishable from a random choice",
         ),
         ({"epsilon": 21}, "--epsilon 21 allows epsilon 21, which hides almost nothing (above 20)"),
         (
@@ -98,7 +98,7 @@ def test_a_run_that_is_hardly_worth_its_price_is_asked_about_and_needs_yes_where
         run(**DOUBTFUL, **options)
     assert doubt in " ".join(capfd.readouterr().err.split())
     request.getfixturevalue("nobody")
-    with pytest.raises(UsageError, match="not started, nothing was spent; --yes says that it is meant so"):
+    with pytest.raises(UsageError, match="not started, nothing was spent; to run it anyway, give --yes"):
         run(**DOUBTFUL, **options)
     assert server.asked == []
     assert LedgerBook(Path("ledger/ledger.sqlite")).runs() == []

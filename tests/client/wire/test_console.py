@@ -48,7 +48,7 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
     for part in (
         "private 2 classes, 3 images each",
         "prompts, and images that the server itself had made. No private image.",
-        "privacy epsilon 10 at delta 0, for one image exchanged for another: who wrongly accuses 5 of 100 outsiders",
+        "privacy epsilon 10 at delta 0, for one image exchanged for another: an attack with 5 % false positives",
         "public names 'cut', 'good'; words 'scratch'; 3 images in a class",
         "ledger new: it knows of no earlier run on these data",
         "confinement not enforced here",
@@ -86,7 +86,7 @@ def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
     story = flat(print_lines(words(out="once more")))
     assert "next open 'once more/report.html' pcevolve audit 'once more' (what left, and why)" in story
     assert "before epsilon 10, for the most exposed unit, by earlier runs on these data" in story
-    assert "together When this run began, its ledger knew 1 earlier release" in story
+    assert "together When this run began, the ledger knew 1 earlier release" in story
     assert "ledger new" not in story
     story = flat(print_lines(["status", "--ledger", "ledger/ledger.sqlite"]))
     assert story.startswith("finished ")
@@ -124,11 +124,11 @@ def test_a_doctor_names_what_is_missing_and_what_brings_it(server, tmp_path, mon
     well = CliRunner().invoke(
         cli.app, [*asked, "--api", server.address, "--set", "privacy.ledger=own/l.sqlite"]
     )
-    assert (well.exit_code, "TO MEND" in well.output) == (0, False), well.output
+    assert (well.exit_code, "TO FIX" in well.output) == (0, False), well.output
     ill = CliRunner().invoke(cli.app, [*asked, "--api", "http://127.0.0.1:9", "--encoder", "eyes"])
     said = " ".join(ill.output.split())
     assert ill.exit_code == 1
-    assert "encoder TO MEND: no encoder 'eyes'" in said
+    assert "encoder TO FIX: no encoder 'eyes'" in said
     assert "connection refused or no such host: start one with pcevolve-server serve" in said
     assert not list(Path().iterdir())
     Path("file").touch()
@@ -144,6 +144,6 @@ def test_a_doctor_loads_the_encoder_and_greets_nobody_where_a_run_would_not(serv
     asked = ["doctor", "--api", server.address, "--set", "provider.greeting=false"]
     for encoder in (["clip"], ["bundled", "--set", "encoder.weights=/nope"]):
         said = " ".join(CliRunner().invoke(cli.app, [*asked, "--encoder", *encoder]).output.split())
-        assert "encoder TO MEND: " in said
+        assert "encoder TO FIX: " in said
         assert "was not asked, as provider.greeting=false says" in said
     assert server.heard == []

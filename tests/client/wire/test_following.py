@@ -76,7 +76,7 @@ def test_more_images_cost_nothing_read_nothing_private_and_state_the_epsilon_of_
     assert LedgerBook(tmp_path / "ledger" / "ledger.sqlite", create=False).runs() == spent
     assert not {each["kind"] for each in events(made.folder)} & {"released"}
     assert doubts(made.verify())[0].startswith(
-        "nothing shows that these images are a release, nor its epsilon"
+        "nothing shows that these images were released, or at what epsilon"
     )
     audited = made.verify(sources=[source.folder])
     assert audited, audited.faults

@@ -38,14 +38,15 @@ def check_record(run: RunReader, again: Rerun) -> list[Finding]:
             run.bodies_on_record,
         ),
         Finding(
-            "run again over the recorded answers, the plan sends every request as it is on record, in this order"
-            + room,
+            "when the plan is rerun with the recorded answers, it sends exactly the recorded requests, in the "
+            "same order" + room,
             (*collect(_terms(run)), *again.requests),
             run.requests,
             pending="no plan is on record yet, and so no prompt was sent" if planless else "",
         ),
         Finding(
-            "every image that left had come from the API, and the plan or a receipt named it; nothing else was free",
+            "every image that left had come from the API, and the plan or a receipt named it; nothing else in "
+            "a request could be chosen",
             collect(find_request_faults(run)),
             run.requests,
         ),
@@ -55,7 +56,7 @@ def check_record(run: RunReader, again: Rerun) -> list[Finding]:
             len(run.receipts),
         ),
         Finding(
-            "no release chose where too few candidates could be used, as the plan counts them",
+            "no release was made from fewer usable candidates than the plan requires",
             tuple(again.unusable),
             len(run.receipts),
         ),

@@ -345,7 +345,7 @@ class ComparingGate:
         )
 
     def _compare_link(self, sent: Sent, expected: Outgoing) -> None:
-        """Compare a request for an image with the one that follows the provider's link; elsewhere it has no key."""
+        """Compare a request with the one that follows the provider's link; to another host it carries no key."""
         if any(name in KEY_HEADERS for name, _ in expected.headers):
             self._compare(sent, expected)
             return

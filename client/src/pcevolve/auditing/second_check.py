@@ -83,14 +83,14 @@ class _Seen:
         due = None if call is None or call.purpose == "create" else self._find_image_to_vary(call)
         leaves = due if due is not None and not self.plan.varies_prompts else None
         if sent.body.files != (() if leaves is None or inline else (leaves.digest,)):
-            raise Unexplained("carries another image than the plan or its receipt names")
+            raise Unexplained("carries an image that neither the plan nor its receipt names")
         if inline and call is not None and leaves is not None:
             left = find_medium(self.plan.modality.kind).blank(
                 self.run.bodies.file(leaves.digest), call.strength or 0.0, call.seed
             )
             texts = _walk(json.loads(self.run.bodies.get(sent.body)))
             if left is not None and not any(each.endswith(f"\n{left}") for each in texts):
-                raise Unexplained("carries another text than the plan or its receipt names")
+                raise Unexplained("carries a text that neither the plan nor its receipt names")
 
     def _find_image_to_vary(self, call: Call) -> Candidate:
         receipt = self.receipts.get(call.iteration)

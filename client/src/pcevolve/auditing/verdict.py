@@ -257,7 +257,7 @@ def _check_start(run: RunReader, load: LoadEncoder, sources: Sequence[Path]) -> 
     if not found:
         why = f"give --from RUN with the run whose release/{MANIFEST} has sha256 {plan.start.manifest}"
         return [
-            Finding(claim, (), 0, f"nothing shows that these images are a release, nor its epsilon: {why}")
+            Finding(claim, (), 0, f"nothing shows that these images were released, or at what epsilon: {why}")
         ]
     try:
         differences = tuple(SourceRun.at(found[0]).find_differences(plan))

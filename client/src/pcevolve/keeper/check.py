@@ -154,7 +154,7 @@ def _rows(found: Inspection, units_known: bool) -> Iterator[tuple[str, str]]:
         yield _count_units(listing.count_units(), "image" if listing.units is None else listing.units.kind)
     yield "images", _images(listing)
     yield "sizes", _sizes(found)
-    yield "values, and how they are shown", _values(found)
+    yield "pixel values", _values(found)
     yield "passed over", count_and_name([shorten(file) for file in listing.skipped])
     yield "same pixels twice", count_and_name([_pair(found, pair) for pair in found.twins])
     if units_known:
@@ -163,7 +163,7 @@ def _rows(found: Inspection, units_known: bool) -> Iterator[tuple[str, str]]:
             "" if found.turned else f"; turned or cut ones not looked for in more than {MOST_TURNED:,} images"
         )
         unsought = f"not looked for in more than {MOST_COMPARED:,} images"
-        yield "look the same, other unit", alike if found.compared else unsought
+        yield "alike, in different units", alike if found.compared else unsought
 
 
 def _count_units(counts: Mapping[str, int], unit: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""When an API's answer is a success: by its status, and by an error in a short body.
+"""Decide whether an API's answer is a success, from its status and from any error in a short body.
 
 Some APIs answer 200 with an error in the body, OpenRouter and SiliconFlow among them. The gate, the record
 and the audit all ask here, so that they agree.

@@ -34,7 +34,7 @@ SecretBound = Annotated[
     Field(
         gt=0,
         lt=1,
-        description=f"Most probability of guessing it after; {USUAL_BOUND:g} if not given.",
+        description=f"Highest allowed probability of guessing a secret after the run; default {USUAL_BOUND:g}.",
     ),
     PUBLIC,
 ]
@@ -43,7 +43,7 @@ SecretSize = Annotated[
     Field(
         ge=1,
         le=MOST_UNITS,
-        description=f"Most texts with one secret; {USUAL_SIZE} if not given.",
+        description=f"Largest number of texts that hold the same secret; default {USUAL_SIZE}.",
     ),
     PUBLIC,
 ]
@@ -54,7 +54,8 @@ Cells = Annotated[
     Field(
         ge=1,
         le=MOST_CELLS,
-        description="Groups of first candidates per class around which texts are counted.",
+        description="Number of clusters per class into which the first candidates are grouped; private texts "
+        "are counted in each.",
     ),
     PUBLIC,
 ]

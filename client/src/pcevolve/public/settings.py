@@ -62,7 +62,7 @@ Words = Annotated[str, Field(max_length=MOST_WORDS, pattern=r"^[^\x00-\x1f\x7f]*
 Delta = Annotated[
     float,
     AfterValidator(_delta),
-    Field(ge=0, lt=1, description="Total delta; else the method's own (0 or 1e-5)."),
+    Field(ge=0, lt=1, description="Total delta. Default: the method's own (0 or 1e-5)."),
     PUBLIC,
 ]
 Fraction = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,59})?$")]
@@ -137,7 +137,8 @@ Keep = Annotated[
 Appearance = Annotated[
     Literal["as-is", "matched", "auto"],
     Field(
-        description="Tone, colour, sharpness and place: matched to the private images', as-is, or auto (the nearer)."
+        description="Tone, colour, sharpness and place: matched to the private images', as-is, or auto: "
+        "whichever lies nearer to the released means."
     ),
     PUBLIC,
 ]

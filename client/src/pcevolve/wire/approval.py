@@ -46,7 +46,7 @@ def approve(
     if is_agreed:
         return
     for doubt in doubts:
-        elsewhere = f"{doubt}: not started, nothing was spent; --yes says that it is meant so"
+        elsewhere = f"{doubt}: not started, nothing was spent; to run it anyway, give --yes"
         _ask(person, f"{doubt}: go on?", elsewhere)
     _ask_for_requests(person, address, meter, due)
 
@@ -92,7 +92,7 @@ def list_doubts(plan: PublicPlan) -> Iterator[str]:
     if selecting and describe_lift(method.lift(selecting, scope), uniform_lift((), scope)) == CHANCE:
         yield (
             f"with --epsilon {float(plan.budget.epsilon):g} and --method {method.name}, the selection "
-            f"{CHANCE}, and the budget would be spent all the same"
+            f"is {CHANCE}, and the budget would be spent all the same"
         )
 
 

@@ -87,8 +87,9 @@ def _detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) ->
     lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
     many = plan.modality.nouns.many
     best = (
-        f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} (luck: {luck:.1%}); that "
-        f"is against noise alone, and whether the provider can {plan.modality.verb} your {many} is for you to see"
+        f"a chosen {kind} is among the best tenth with a probability of at most about {lift:.1%} (luck: "
+        f"{luck:.1%}). This counts only the noise; whether the provider can {plan.modality.verb} your {many}, "
+        "the preview shows"
     )
     yield Fact("selection lift", best, "")
     yield Fact("assumed public", "; ".join(list_assumptions(plan)), "")
@@ -108,11 +109,13 @@ def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
     """Return, by title, the cost of the first images and of the whole run so far and to come."""
     look, rest = meter.forecast(plan.opening), meter.forecast(plan.calls.values())
     unknown = "" if rest.cost is not None or meter.nearby else " (provider.price says it beforehand)"
-    whole = "cost of the rest" if meter.images else "cost of the whole"
+    whole = "cost of the rest" if meter.images else "cost of the whole run"
     return {
         **({"cost so far": meter.bill()} if meter.images else {}),
         **(
-            {"cost of a look": f"{meter.spell_price(look.images, look.cost)}{unknown}"} if look.images else {}
+            {"cost of the preview": f"{meter.spell_price(look.images, look.cost)}{unknown}"}
+            if look.images
+            else {}
         ),
         **({whole: f"{meter.spell_price(rest.images, rest.cost)}{unknown}"} if rest.images else {}),
     }
@@ -189,7 +192,7 @@ def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
     change = "exchanged for another" if plan.privacy.relation == "replace-one" else "more or less"
     loss, found = PrivacyLoss.of(plan, paid).say(), count_found_members(find_folder_events(plan, paid))
     promised = f"{loss} at delta {in_full(plan.privacy.delta)}, for one {plan.unit} {change}"
-    return f"{promised}: who wrongly accuses {ALARMS} of 100 outsiders finds at most {found} of 100 members"
+    return f"{promised}: an attack with {ALARMS} % false positives detects at most {found} % of the members"
 
 
 def report_early_stop(folder: RunFolder) -> StoppedError:

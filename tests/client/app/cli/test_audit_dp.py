@@ -53,8 +53,8 @@ def test_a_correct_method_is_not_refuted_and_the_exit_code_is_0(invoke):
     assert 0 < found["epsilon_lower_bound"] <= found["epsilon_claimed"] == 2
     assert found["epsilon_lower_bound"] <= found["epsilon_ceiling"]
     (line,) = result.stderr.splitlines()
-    shown = line.removeprefix("method 'pcevolve' is not refuted: epsilon is at least ")
-    shown = shown.removesuffix(" with confidence 0.95, 2 is claimed")
+    shown = line.removeprefix("the claim of method 'pcevolve' (epsilon 2) is not refuted: ")
+    shown = shown.removeprefix("with confidence 0.95, epsilon is at least ")
     assert float(shown) <= found["epsilon_lower_bound"] < float(shown) + 0.001
 
 
@@ -65,7 +65,9 @@ def test_a_leak_is_one_clear_line_and_exit_code_1(invoke, leaky):
     assert found["verdict"] == "refuted"
     assert found["epsilon_lower_bound"] == found["epsilon_ceiling"] > 1
     assert len(result.stderr.splitlines()) == 1
-    assert result.stderr.startswith("method 'pcevolve' is REFUTED: epsilon is at least ")
+    assert result.stderr.startswith(
+        "the claim of method 'pcevolve' (epsilon 1) is REFUTED: with confidence 0.95, epsilon is at"
+    )
 
 
 def test_a_method_that_names_no_worst_case_is_refused_in_a_sentence(invoke, monkeypatch):
@@ -73,7 +75,7 @@ def test_a_method_that_names_no_worst_case_is_refused_in_a_sentence(invoke, monk
     monkeypatch.setitem(METHOD_TABLE, "toy", MethodEntry("toy:METHOD"))
     result = invoke("toy", "--epsilon", "2", *FAST)
     assert isinstance(result.exception, UsageError)
-    assert "'toy' names no neighbouring datasets that are worst for it" in str(result.exception)
+    assert "'toy' defines no worst-case pair of neighbouring datasets" in str(result.exception)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_a_cap_is_raised_only_by_somebody_who_agrees(command, answer, more):
     set_cap(Path("ledger.sqlite"), 10, 1e-5)
     refused = command("budget", "cap", *more, *LEDGER)
     assert refused.code == 2
-    assert "lets them spend more: somebody has to agree, so run it at a terminal" in refused.said
+    assert "lets them spend more: confirm it at a terminal" in refused.said
     asked = answer(False)
     declined = command("budget", "cap", *more, *LEDGER)
     assert (declined.code, "the cap stays as it is" in declined.said) == (0, True)

@@ -13,13 +13,13 @@ def test_what_is_to_be_mended_is_folded_between_words_at_a_terminal_and_whole_in
 ):
     (folder / "cut" / "photo.heic").write_bytes(b"x")
     monkeypatch.setenv("COLUMNS", "40")
-    whole = "to mend: cut/photo.heic is HEIC: convert it, such as by heif-convert photo.heic photo.png"
+    whole = "fix: cut/photo.heic is HEIC: convert it, such as by heif-convert photo.heic photo.png"
     assert whole in command("check", folder).out.splitlines()
     monkeypatch.setenv("FORCE_COLOR", "1")
     folded = command("check", folder).out.splitlines()
-    start = next(place for place, line in enumerate(folded) if line.startswith("to mend"))
+    start = next(place for place, line in enumerate(folded) if line.startswith("fix"))
     assert [line.rstrip() for line in folded[start : start + 3]] == [
-        *("to mend: cut/photo.heic is HEIC: convert", "it, such as by heif-convert photo.heic", "photo.png")
+        *("fix: cut/photo.heic is HEIC: convert", "it, such as by heif-convert photo.heic", "photo.png")
     ]
 
 

@@ -53,7 +53,7 @@ MEASURED = {
 def test_without_held_out_data_the_verdict_is_called_an_estimate():
     told = dict(summarise({**SUMMARY, **ASSESSED}))
     assert told["verdict"].startswith(
-        "ESTIMATED DOUBTFUL by bundled, the encoder that selected: its images are not quite of your domain"
+        "ESTIMATED DOUBTFUL by bundled, the encoder that also selected: its images are some way from your domain"
     )
 
 

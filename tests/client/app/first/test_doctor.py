@@ -52,4 +52,4 @@ pytestmark = pytest.mark.system
 
 def test_the_doctor_finds_an_encoder_that_needs_torch_where_it_is_not():
     said = " ".join(run_without_torch("doctor", "--encoder", "resnet18").stdout.split())
-    assert "TO MEND: encoder resnet18 needs torch" in said
+    assert "TO FIX: encoder resnet18 needs torch" in said

@@ -252,7 +252,7 @@ def test_without_a_control_labels_are_shuffled(tmp_path: Path, world):
     found = json.loads(line.strip().splitlines()[-1])
     (row,) = found["judges"]
     table = command(root, "--test", world / "test", "--judge", "bundled").stdout
-    for part in ("shuffled", "chance: 50.0%", "(few: compare only with sets of the same size)"):
+    for part in ("shuffled", "chance: 50.0%", "(few images: compare only with sets of the same size)"):
         assert part in " ".join(table.split())
     assert found["control"] == "labels shuffled"
     assert row["shuffled"]["accuracy"]["mean"] < row["dataset"]["accuracy"]["mean"]

@@ -186,7 +186,7 @@ def test_a_run_that_ends_though_it_has_enough_to_choose_from_is_refused_and_foun
 
 
 def unusable(root: Path) -> list[str]:
-    claim = "no release chose where too few candidates could be used, as the plan counts them"
+    claim = "no release was made from fewer usable candidates than the plan requires"
     return [fault for each in audit(root) for fault in each.faults if each.claim == claim]
 
 

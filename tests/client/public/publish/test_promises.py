@@ -42,7 +42,7 @@ def test_nothing_is_promised_where_noise_came_from_a_seed():
         (
             Confinement(by="kernel", landlock=6),
             "enforced by the kernel (Landlock 6, seccomp)",
-            "no process that can read a private file can open a connection",
+            "no process can both read a private file and open a connection",
         ),
     ],
 )
@@ -87,11 +87,11 @@ KERNEL = {"by": "kernel", "landlock": 4}
     [
         (
             KERNEL,
-            "enforced by the kernel (Landlock 4, seccomp): no process that can read a private file can open",
+            "enforced by the kernel (Landlock 4, seccomp): no process can both read a private file and open",
         ),
         (
             {"by": "containers"},
-            "enforced by containers: no process that can read a private file can open a conn",
+            "enforced by containers: no process can both read a private file and open a conn",
         ),
         (
             None,

@@ -39,7 +39,7 @@ def test_a_run_states_its_loss_the_sum_over_the_ledger_and_the_cap_for_a_unit_of
 
 def test_where_there_is_nothing_to_add_the_page_says_so():
     said = dict(list_statements(small_plan(method="pcevolve"), PAID))
-    assert "knew no earlier release" in said["All runs of the ledger"]
+    assert "no earlier release in the ledger" in said["All runs of the ledger"]
     assert said["Cap on all runs together"].startswith("none was set")
     assert dict(list_statements(small_plan(), [Event("uniform")]))["Privacy loss of this run"].startswith(
         "none"

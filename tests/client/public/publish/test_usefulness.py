@@ -32,9 +32,9 @@ def test_the_word_follows_from_the_bounds(
 ):
     found = Assessment(classes_apart=apart, distance=distance, nearest=nearest, agreement=alike)
     assert found.word("image") == word
-    assert f"{distance:.2f} clip radii" in found.reason("image")
+    assert f"{distance:.2f} clipping radii" in found.reason("image")
     assert (
-        f"the nearest quarter lies {nearest:.2f} off (another domain: above 0.75, and above 75 % of the mean)"
+        f"the nearest quarter of them lies at {nearest:.2f} (another domain: above 0.75, and above 75 % of the mean)"
         in (found.reason("image"))
     )
     assert (f"even the nearest quarter of each class lies {nearest:.2f}" in found.sentence("image")) == (
@@ -48,8 +48,10 @@ def test_the_word_follows_from_the_bounds(
 def test_where_the_words_draw_the_released_classes_paying_adds_nothing(words_agree, word):
     found = Assessment(classes_apart=9, distance=0.3, nearest=0.1, agreement=0.9, words_agree=words_agree)
     assert found.word("image") == word
-    assert ("paying adds nothing to what the words draw" in found.sentence("image")) == (word == "doubtful")
-    assert ("by words alone cost no privacy" in found.advice("image")) == (word == "doubtful")
+    assert ("spending epsilon adds nothing: images made from words alone" in found.sentence("image")) == (
+        word == "doubtful"
+    )
+    assert ("made from words alone cost no privacy" in found.advice("image")) == (word == "doubtful")
     assert (
         Assessment(classes_apart=9, distance=0.91, nearest=0.81, words_agree=1.0).word("image")
         == "not useful"

@@ -58,7 +58,7 @@ def test_a_job_is_asked_after_at_the_apis_own_address_until_it_is_over():
     assert SPOKEN.follow_up(PLAN, CALL, [told("starting"), told("succeeded")]) is None
     assert SPOKEN.follow_up(PLAN, CALL, [told("succeeded")]) is None
     for status in ("failed", "canceled", "aborted"):
-        with pytest.raises(ProviderReplyError, match=f"says of a job that it {status}: no memory"):
+        with pytest.raises(ProviderReplyError, match=f"reports the status '{status}' for a job: no memory"):
             SPOKEN.follow_up(PLAN, CALL, [told("starting"), told(status, error="no memory")])
     with pytest.raises(ProviderReplyError, match="of another job"):
         SPOKEN.follow_up(PLAN, CALL, [told("starting"), told("succeeded", "abd")])

@@ -36,7 +36,7 @@ EncoderWeights = Annotated[
     str | None,
     Flag(
         ("--encoder-weights",),
-        help="The file that the run was given by --set encoder.weights=FILE, if it was.",
+        help="The file given to the run with --set encoder.weights=FILE, if any.",
     ),
 ]
 
@@ -52,8 +52,8 @@ def audit(
         Flag(
             ("--from",),
             metavar="RUN",
-            help="The run whose release this one starts from, if it starts from one; audited too. For a chain of such "
-            "runs once for each.",
+            help="The run whose release this one starts from, if it starts from one; audited too. For a chain of "
+            "such runs, give --from once for each of them.",
         ),
     ] = None,
     html: Annotated[
@@ -184,7 +184,7 @@ def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
     if changed:
         yield "DIFFERS", f"{', '.join(changed)}: {VIEW}"
     others = [each for each in audited.unverified if each not in changed]
-    claims = f"{len(audited.claims)} facts of the plan, which are the owner's word"
+    claims = f"{len(audited.claims)} statements in the plan, for which there is only the owner's word"
     left = [", ".join(others)] * bool(others) + [claims] * bool(audited.claims)
     if left:
         yield "unchecked", "; ".join(left)

@@ -53,7 +53,7 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
         click.echo(json.dumps(planned.as_dict(), indent=1))
     else:
         print_table(f"Plan of {planned.method}", ("what", "value"), tabulate_plan(planned), NARROW)
-        click.echo(f"Selection against noise: {planned.verdict}.")
+        click.echo(f"At this noise the selection is {planned.verdict}.")
         click.echo("What the provider can draw is another question: pcevolve preview shows it.")
 
 
@@ -97,7 +97,8 @@ def _spell_total(known: LedgerBook) -> str:
 @budget.takes_command("cap")
 def budget_cap(
     epsilon: Annotated[
-        str | None, PositionalArgument(metavar="EPSILON", help="The cap; without it, what the cap is.")
+        str | None,
+        PositionalArgument(metavar="EPSILON", help="The new cap. If left out, the current cap is shown."),
     ] = None,
     delta: Annotated[float, Flag(help="Delta at which the cap holds.")] = USUAL_DELTA,
     ledger: LedgerFile = None,
@@ -105,8 +106,9 @@ def budget_cap(
 ) -> None:
     """Cap what all runs in the ledger may spend together on any one image, text or patient.
 
-    It is for those responsible for the data; a run may lower the cap for itself, and not raise it. Whatever lets runs
-    spend more is asked about, and every cap stays in the ledger's history. Without a cap, a run is refused if it and
+    It is for those responsible for the data; a run may lower the cap for itself, and not raise it. Before a change
+    lets runs spend more, you are asked to confirm it. Every cap stays in the ledger's history. Without a cap, a run
+    is refused if it and
     earlier runs on the same data exceed its own epsilon.
     """
     if epsilon is None:
@@ -143,7 +145,7 @@ def _allows_more(before: Budget | None, wanted: Budget, used: bool) -> bool:
 def _require_agreement(change: str) -> None:
     """Ask at a terminal for permission to spend more; elsewhere refuse, as nobody can answer."""
     if not sys.stdin.isatty():
-        raise UsageError(f"{change}: somebody has to agree, so run it at a terminal")
+        raise UsageError(f"{change}: confirm it at a terminal")
     if not click.confirm(f"{change}. Let runs reveal more about the same people?", err=True):
         raise DeclinedError("the cap stays as it is")
 
@@ -182,7 +184,7 @@ def budget_export(
     out: Annotated[Path | None, Flag(help="File to write; stdout if not given.")] = None,
     ledger: LedgerFile = None,
 ) -> None:
-    """Write all events and receipts as JSON, for an accountant elsewhere; nothing in it is private."""
+    """Write all events and receipts as JSON, for another privacy-accounting tool; nothing in it is private."""
     with open_ledger(ledger, writes=() if out is None else [out.absolute().parent]) as known:
         text = json.dumps(known.export(), indent=1)
     if out is None:

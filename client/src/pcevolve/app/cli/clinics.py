@@ -52,7 +52,8 @@ def clinics_roster(
     file: Annotated[
         Path,
         PositionalArgument(
-            metavar="ROSTER", help="A TOML file: classes, and of each owner name, shots and key."
+            metavar="ROSTER",
+            help="A TOML file with the classes and, for each owner, a name, shots and a key.",
         ),
     ],
     as_json: Json = False,
@@ -115,7 +116,7 @@ def join(
         str | None,
         Flag(
             ("--lifetime-epsilon",),
-            help="Most that all runs may spend on a unit, if less than the ledger's cap.",
+            help="Limit on what all runs together may spend on a unit, if lower than the ledger's cap.",
         ),
     ] = None,
     encoder_weights: Annotated[
@@ -142,8 +143,8 @@ def join(
         Flag(
             ("--socket",),
             metavar="FILE",
-            help="Keep the data without network, for a pcevolve run --keeper FILE in another container, which makes "
-            "the connections.",
+            help="Run without network access and serve the data over this socket to pcevolve run --keeper FILE in "
+            "another container, which makes the connections.",
         ),
     ] = None,
     yes: Annotated[

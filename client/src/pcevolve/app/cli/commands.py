@@ -29,7 +29,7 @@ COMMANDS = {
     ),
     "keeper": (
         "pcevolve.app.cli.run:keeper",
-        "Keep the private data of one run, without network, for a client in another container.",
+        "Hold the private data of one run, in a container without network, and serve a client in another container.",
     ),
     "demo": (
         "pcevolve.app.cli.run:demo",
@@ -45,7 +45,7 @@ COMMANDS = {
     ),
     "check": (
         "pcevolve.app.cli.first:check",
-        "Look at private images before a run: formats, duplicates, units, what would be refused, and how to mend it.",
+        "Look at private images before a run: formats, duplicates, units, what would be refused, and how to fix it.",
     ),
     "audit": (
         "pcevolve.app.cli.audit:audit",
@@ -96,7 +96,7 @@ COMMANDS = {
     ),
     "plan": (
         "pcevolve.app.cli.finished:plan",
-        "Show all that is public of a run: what it sends and promises, its prompts and settings.",
+        "Show everything about a run that is public: what it sends and promises, its prompts and settings.",
     ),
     "prompts": (
         "pcevolve.app.cli.first:prompts",
@@ -161,8 +161,9 @@ _REQUIRE_CONFINEMENT = click.Option(
     [REQUIRE],
     is_flag=True,
     expose_value=False,  # the entry has read it
-    help="Refuse what the kernel does not confine: a command that needs no network has none, and no process of a run "
-    f"has both private files and the network. May be given anywhere; {REQUIRE_VARIABLE}=1 sets it for every command.",
+    help="Refuse to go on unless the kernel enforces that a command that needs no network has none, and that no "
+    f"process of a run has both private files and the network. May be given anywhere; {REQUIRE_VARIABLE}=1 "
+    "sets it for every command.",
 )
 app = Commands(
     "pcevolve",

@@ -39,7 +39,7 @@ def report(folder: RunPath) -> None:
 
 
 def plan(folder: RunPath) -> None:
-    """Show all that is public of a run: what it sends and promises, its prompts and settings."""
+    """Show everything about a run that is public: what it sends and promises, its prompts and settings."""
     require_run(folder)
     leave_files([folder])
     from pcevolve.wire.console import describe_begun
@@ -118,7 +118,7 @@ def compare(
     """Compare finished runs: what each cost, whether it is useful, and what judges found.
 
     Accuracies come from `evaluate`, or else `run --test`, and were kept beside the ledger. They are computed from
-    your images and protected by no noise: for you alone.
+    your images without noise: do not share them.
     """
     from pcevolve.app.session.access import list_finished
 
@@ -179,8 +179,8 @@ def evaluate(
     private: Annotated[
         str | None,
         Flag(
-            help="The private images, to measure how much of what they teach the dataset teaches, and to "
-            "find copies of them in it."
+            help="The private images: to compare the dataset's usefulness with theirs, and to find copies of them "
+            "in it."
         ),
     ] = None,
     mix: Annotated[
@@ -301,22 +301,22 @@ def _by_class(row: dict[str, Any], classes: list[str]) -> str:
     text = ", ".join(
         f"{label} {100 * own['per_class'][label]:.0f}" for label in classes if label in own["per_class"]
     )
-    return f"{row['judge']}: macro F1 {100 * own['macro_f1']:.1f}; of each class, %: {text}"
+    return f"{row['judge']}: macro F1 {100 * own['macro_f1']:.1f}; per class, %: {text}"
 
 
 def _describe_distances(row: dict[str, Any]) -> list[str]:
     """Describe a judge's distances and memorisation, in lines."""
     lines = []
     if distances := row.get("distances"):
-        few = " (few: compare only with sets of the same size)" if distances["few"] else ""
+        few = " (few images: compare only with sets of the same size)" if distances["few"] else ""
         lines.append(f"{row['judge']}: {_numbers(distances)}{few}")
     if control := row.get("control_distances"):
         lines.append(f"{row['judge']}, the control: {_numbers(control)}")
     if memory := row.get("memorisation"):
         copies = ", ".join(memory["copies"]) or "none"
         lines.append(
-            f"{row['judge']}: {memory['closer_to_private']:.0%} of the dataset is nearer to private than to test data "
-            f"(about one half by chance, and far from it with few); copies: {copies}"
+            f"{row['judge']}: {memory['closer_to_private']:.0%} of the dataset is nearer to private than to "
+            f"test data (about 50 % by chance; with few images this varies widely); copies: {copies}"
         )
     return lines
 

@@ -74,7 +74,7 @@ def check(
     as_json: Json = False,
     **options: object,
 ) -> None:
-    """Look at private data before a run: formats, duplicates, units, what would be refused, and how to mend it.
+    """Look at private data before a run: formats, duplicates, units, what would be refused, and how to fix it.
 
     Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
     """
@@ -130,9 +130,9 @@ def _note_domain(settings: RunConfig, asked: Mapping[str, object]) -> None:
     if settings.provider.model != BUNDLED or settings.data.from_run is not None:
         return
     if "domain" not in asked:
-        click.echo(f"to know: the bundled model draws {', '.join(DOMAINS)}; for others see {PUBLIC_IMAGES}")
+        click.echo(f"note: the bundled model can draw {', '.join(DOMAINS)}; for others see {PUBLIC_IMAGES}")
     elif not draws(settings.data.domain):
-        click.echo(f"to know: {warn_of_domain(settings.data.domain, DOMAINS)}")
+        click.echo(f"note: {warn_of_domain(settings.data.domain, DOMAINS)}")
 
 
 def _show(folder: Path, found: Checkup, many: str) -> None:
@@ -145,7 +145,7 @@ def _show(folder: Path, found: Checkup, many: str) -> None:
         title = f"Private {many} in {folder}"
         print_table(title, ("what", "found"), found.rows, NARROW)
     console = Console(highlight=False, markup=False, emoji=False)
-    for word, lines in (("to mend", found.faults), ("to know", found.warnings)):
+    for word, lines in (("fix", found.faults), ("note", found.warnings)):
         for line in lines[:MOST_LINES]:
             # Wrapped between words at a terminal; unwrapped in a file or a pipe.
             console.print(f"{word}: {printable(line)}", soft_wrap=not console.is_terminal)
@@ -195,7 +195,7 @@ def prompts(
     labels: Annotated[str, Flag(help="Names of the classes, separated by commas.")] = "",
     private: Annotated[
         Path | None,
-        Flag(help="Folder of class folders, of which only the names are read; for --labels."),
+        Flag(help="Folder of class folders. Only their names are read; use it instead of --labels."),
     ] = None,
     count: Annotated[int, Flag(min=1, max=1000, help="Prompts of each class.")] = USUAL,
     api: Annotated[
@@ -208,16 +208,16 @@ def prompts(
     local: Annotated[
         str | None,
         Flag(
-            help="A language model of the transformers library that writes them on this machine, by directory or by "
-            "the hub's id of one that was fetched before (pcevolve[text])."
+            help="A language model of the transformers library that writes them on this machine, by directory or "
+            "as the hub id of a model that you have already downloaded (pcevolve[text])."
         ),
     ] = None,
     refine: Annotated[
         bool,
         Flag(
             ("--refine",),
-            help="As the PCEvolve paper's LE: the model is asked once for each prompt to refine the public one. With "
-            "--count N, a prompt for each of a run's N images.",
+            help="As in the PCEvolve paper (LE), ask the model to refine the public prompt, once for each new "
+            "prompt. With --count N, a prompt for each of a run's N images.",
         ),
     ] = False,
     model: Annotated[str | None, Flag(help="The language model's name; needed with --api.")] = None,
@@ -338,7 +338,7 @@ def doctor(
 ) -> None:
     """Check versions, encoder, ledger, disk and API, and say what is missing; exit code 1 if anything is.
 
-    Nothing private is read. The API gets the greeting that every run sends.
+    Nothing private is read. The API gets the request for its list of models that every run sends first.
     """
     asked = context.with_resource(gather(options, overrides or (), config))
     from pcevolve.public.config.config import RunConfig
@@ -355,7 +355,7 @@ def doctor(
     if as_json:
         click.echo(json.dumps([asdict(each) for each in found], indent=1))
     else:
-        marks = {True: "ok", False: "TO MEND"}
+        marks = {True: "ok", False: "TO FIX"}
         Console(highlight=False).print(
             lay_out((each.what, f"{marks[each.fit]}: {printable(each.found)}") for each in found)
         )

@@ -201,7 +201,7 @@ def keeper(
     verbose: Verbose = False,
     **options: object,
 ) -> None:
-    """Keep the private data of one run, without network, for a client in another container.
+    """Hold the private data of one run, in a container without network, and serve a client in another container.
 
     It takes the options of ``run``, and says on its own screen what the run will cost.
     """

@@ -39,7 +39,7 @@ def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
         judge = summary["usefulness"]["by"]
         yield (
             "verdict",
-            f"{assessed.estimate(kind).upper()} by {judge}, the encoder that selected: "
+            f"{assessed.estimate(kind).upper()} by {judge}, the encoder that also selected: "
             f"{assessed.sentence(kind)}",
         )
         yield "", f"{assessed.advice(kind)}"
@@ -116,13 +116,13 @@ def detail_result(summary: Mapping[str, Any]) -> Iterator[Line]:
         judge = summary["usefulness"]["by"]
         yield (
             "useful?",
-            f"{assessed.estimate(kind).upper()} by {judge}, the encoder that selected: {assessed.reason(kind)}",
+            f"{assessed.estimate(kind).upper()} by {judge}, the encoder that also selected: {assessed.reason(kind)}",
         )
     yield "bytes sent", f"{summary['bytes_sent']:,}; received {summary['bytes_received']:,}"
     for row in summary.get("accuracy", ()):
         yield f"accuracy, {row['judge']}{' (voted)' if row['voted'] else ''}", _say_accuracy(row)
     if "wall_seconds" in summary:
-        yield "seconds", f"{summary['wall_seconds']}, of this command"
+        yield "time", f"{summary['wall_seconds']} s (this command)"
 
 
 SCORED = ("initial", "final", "random")

@@ -51,7 +51,7 @@ class Diagnosis:
 def examine(settings: RunConfig) -> Iterator[Diagnosis]:
     """Yield what a run with these options would find.
 
-    The API gets the greeting that every run sends, which is the same for everybody.
+    The API gets the request for its list of models that every run sends first, which is the same for everybody.
     """
     torch = f"torch {version('torch')}" if has_torch() else "without torch"
     yield Diagnosis("pcevolve", f"{__version__} on Python {sys.version.split()[0]}, {torch}")

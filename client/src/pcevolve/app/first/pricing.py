@@ -31,9 +31,9 @@ EPSILONS = (1, 4, 10)
 MORE = (1, 3, 10)
 """Multiples of the shots that an outlook compares."""
 SEEN = (
-    (0.26, "alike ones too"),
+    (0.26, "similar classes too"),
     (0.52, "most"),
-    (0.68, "unlike ones"),
+    (0.68, "clearly different classes"),
 )
 """Which classes can be told apart up to which noise, in clip radii on each coordinate of a released class mean.
 
@@ -59,8 +59,8 @@ class PlannedRun(BaseModel):
         str | None,
         EXACT,
         Field(
-            description="Instead of --epsilon: Gaussian noise of selections over L2 sensitivity; prints the epsilon it "
-            "costs."
+            description="Instead of --epsilon: ratio of the Gaussian noise's standard deviation to the L2 sensitivity; "
+            "the epsilon that follows is printed."
         ),
         DECLARED,
     ] = None
@@ -161,14 +161,14 @@ def tabulate_plan(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
     yield "sizes", sizes
     yield "epsilon of one query", format_loss(planned.epsilon_per_query, 4)
     yield "epsilon of the run", f"{format_loss(planned.epsilon_total, 4)} at delta {in_full(planned.delta)}"
-    folder = f"{format_loss(planned.epsilon_folder, 4)} for one unit of the folder that is drawn from"
+    folder = f"{format_loss(planned.epsilon_folder, 4)} for one unit of the whole folder"
     yield "  with data.subsample", folder
     for name, total in planned.totals.items():
         yield f"  by {ACCOUNTED[name]}", "no bound" if total is None else format_loss(total, 4)
     if planned.noise_multiplier is not None:
         yield "noise multiplier", f"{planned.noise_multiplier:.4g}"
         yield "sigma", f"{planned.sigma:.4g} {planned.sigma_unit}"
-    yield "chance of the best tenth", f"{planned.lift_top10:.1%} at the very best"
+    yield "chosen from the best tenth", f"at most {planned.lift_top10:.1%}"
     if (secrets := planned.secrets) is not None:
         share = f"{secrets.most} texts at most, which count {secrets.share:.3g} of a vote each"
         yield "listed secrets", f"{describe_guesses(secrets.success)}; by this run alone"

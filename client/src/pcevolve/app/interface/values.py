@@ -51,7 +51,7 @@ class CheckResult:
         text = (
             "A run would take these data." if self.fit else f"A run would refuse these data. {self.faults[0]}"
         )
-        notes = [("to mend", each) for each in self.faults] + [("to know", each) for each in self.warnings]
+        notes = [("fix", each) for each in self.faults] + [("note", each) for each in self.warnings]
         return render_table(text, [*self.rows, *notes])
 
 

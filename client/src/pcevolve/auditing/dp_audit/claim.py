@@ -79,11 +79,11 @@ class ClaimVerdict:
         """Return the verdict in one line."""
         # Rounded down to thousandths: it is a lower bound, and the shown number must hold, too.
         least = math.floor(self.epsilon_lower_bound * 1000) / 1000
-        shown = f"epsilon is at least {least:g} with confidence {self.claim.confidence}"
-        claimed = f"{float(self.claim.budget.epsilon):.12g} is claimed"
+        shown = f"with confidence {self.claim.confidence}, epsilon is at least {least:g}"
+        claimed = f"epsilon {float(self.claim.budget.epsilon):.12g}"
         if self.holds:
-            return f"method '{self.claim.method}' is not refuted: {shown}, {claimed}"
-        return f"method '{self.claim.method}' is REFUTED: {shown}, {claimed}"
+            return f"the claim of method '{self.claim.method}' ({claimed}) is not refuted: {shown}"
+        return f"the claim of method '{self.claim.method}' ({claimed}) is REFUTED: {shown}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return claim and verdict as values for JSON."""
@@ -128,7 +128,11 @@ class AuditedClaim(BaseModel):
     ] = 0.95
     seed: Annotated[
         int | None,
-        Field(ge=0, description="Repeatable, with seeded noise in place of a real run's."),
+        Field(
+            ge=0,
+            description="Seed for the noise, which makes the result repeatable; a real run's noise "
+            "has no seed.",
+        ),
         DECLARED,
     ] = None
 

@@ -26,7 +26,7 @@ class JudgePace:
     """Times of one judge, in seconds.
 
     Attributes:
-        look: Per embedded item, with all threads.
+        look: Time to embed one item, using all threads.
         row: Per item in a training step of one classifier, while each thread trains one.
     """
 

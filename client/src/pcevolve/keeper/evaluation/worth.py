@@ -78,8 +78,7 @@ class Worth:
         """Compare sets of images by the classifiers trained on them.
 
         Args:
-            answers: For each judge, by set: ``DATASET``, and ``SHOTS`` and other sets that it is compared
-                with.
+            answers: Whether each judge's predictions were right, by training set: ``DATASET``, ``SHOTS``, ...
             redrawn: For each control, by name, accuracies after training on other draws of it.
             learnt: For each judge, the accuracy on the private images that it was trained on, of its worst seed.
         """

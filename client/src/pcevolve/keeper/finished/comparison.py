@@ -311,7 +311,7 @@ def _say_measured(measured: Mapping[str, Any]) -> str:
 
 def _estimate(summary: Mapping[str, Any]) -> str:
     found = summary.get("usefulness")
-    return f"estimated {found['word']} by {found['by']}, the encoder that selected" if found else "–"
+    return f"estimated {found['word']} by {found['by']}, the encoder that also selected" if found else "–"
 
 
 def _read_judges(owner: OwnerFolder, manifest: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

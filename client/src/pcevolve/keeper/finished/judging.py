@@ -290,10 +290,13 @@ def _say_worth(found: Worth, many: str) -> str:
         way = f"training on it gives an accuracy of {_spell(found.accuracies[DATASET], ' %')}"
     elif found.share is None:
         return "; ".join(
-            [f"the private {many} themselves teach too little to compare with ({by})", *left_out]
+            [
+                f"training on the private {many} themselves gives too little accuracy to compare with ({by})",
+                *left_out,
+            ]
         )
     else:
-        way = f"it goes {_spell(found.share, ' %')} of the way from chance to the private {many}"
+        way = f"accuracy is {_spell(found.share, ' %')} of the way from chance to that of the private {many}"
     free = [_spell_lead(each, name) for name, each in found.ahead.items()]
     return "; ".join([f"{join([way, *free])} ({by}; 95 % intervals)", *left_out])
 
@@ -321,23 +324,25 @@ def _spell(figure: Interval, unit: str) -> str:
 def _advise(found: Worth, kind: Kind) -> str:
     many = MODALITIES[kind].nouns.many
     if found.items < LEAST_ITEMS:
-        return f"with {LEAST_ITEMS} {many} kept aside and more, a figure says something"
+        return f"a figure says something from {LEAST_ITEMS} {many} kept aside on"
     if found.word == "unknown":
         return (
-            f"with the private {many} (--private) evaluate says in a word how much of what they teach it teaches, and "
-            f"shows its {many} beside the nearest of them"
+            f"with the private {many} (--private), evaluate also compares the dataset's usefulness with "
+            f"theirs, and shows its {many} beside the nearest of them"
         )
     if found.share is None and found.word == "doubtful":
         return f"more private {many}, or another judge (pcevolve evaluate --judge), may say more"
     if (name := found.matched) is not None:
-        return f"{name} cost no privacy and are as good: paying added nothing"
+        return f"{name} cost no privacy and are as good: spending epsilon added nothing"
     if found.word == "not useful":
         return MODALITIES[kind].other_provider
     if found.word == "useful":
         return ""
     if (name := found.unsure) is not None and found.share is not None and found.share.low >= WORTHY:
-        return f"it is not surely better than {name}, which costs no privacy: more test {many} would tell"
-    return f"whether it goes half of the way is not sure: more test {many} would tell"
+        return (
+            f"whether it is better than {name}, which costs no privacy, is not certain; test on more {many}"
+        )
+    return f"whether it gets half of the way is not certain; test on more {many}"
 
 
 def label_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[LabelledSet]:

@@ -69,8 +69,8 @@ def require_there(path: Path) -> None:
     """Refuse a ledger that does not exist; if only its key is left, opening reports what is missing."""
     if not path.exists() and not locate_key(path).exists():
         raise LedgerError(
-            f"there is no ledger at {path}: nothing was ever spent with it; pcevolve run makes one, and --ledger or "
-            "PCEVOLVE_LEDGER names another"
+            f"no ledger yet at {path}, so no run has spent anything there: pcevolve run creates it; --ledger "
+            "or PCEVOLVE_LEDGER names another"
         )
 
 

@@ -189,7 +189,9 @@ def _check(units: Sequence[PrivateUnit], kind: str) -> None:
         raise DataError("there is no privacy unit, or one of them has no images")
     single = kind in SINGLE
     if any((unit.name is None) != single for unit in units):
-        raise DataError("single images have no names as privacy units, and all other units have one")
+        raise DataError(
+            "either a single image was given a name as a privacy unit, or a unit of another kind has none"
+        )
     if single and any(len(unit.images) > 1 for unit in units):
         raise DataError(
             "a privacy unit of several images needs a name, and another word than 'image' for what it is"

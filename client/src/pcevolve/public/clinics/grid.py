@@ -118,8 +118,8 @@ class Grid:
         steps = total.view(np.int64)
         if np.abs(steps.astype(np.float64)).max(initial=0.0) > self.bound:
             raise ProtocolError(
-                "the owners' answers add up to nothing that so many units give: an owner answered another question, or "
-                "nonsense; nothing follows from them, and nobody's data can be read in them"
+                "the owners' answers cannot be the sum of that many units: an owner answered another "
+                "question, or nonsense; nothing follows from them, and nobody's data can be read in them"
             )
         return np.asarray(steps.astype(np.float64) * self.step)
 

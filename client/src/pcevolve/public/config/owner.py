@@ -143,8 +143,8 @@ class OwnerData(PublicData):
             from pcevolve.public.config.table import spell_option  # for a refusal
 
             raise ValueError(
-                f"{spell_option('test')} {REST} is for what {spell_option('subsample')} leaves: say how "
-                f"many it draws; a folder of that name is ./{REST}"
+                f"{spell_option('test')} {REST} means the images that {spell_option('subsample')} leaves out: set "
+                f"{spell_option('subsample')}. For a folder named {REST}, give ./{REST}"
             )
         return self
 
@@ -160,7 +160,9 @@ class OwnerPrivacy(PublicPrivacy):
     lifetime_epsilon: Annotated[
         str | None,
         EXACT,
-        Field(description="Most that all runs may spend on any of these units; lowers the ledger's cap."),
+        Field(
+            description="Limit on what all runs together may spend on any of these units; lowers the ledger's cap."
+        ),
         Setting(resumable=True),
     ] = None
     insecure_noise_seed: Annotated[

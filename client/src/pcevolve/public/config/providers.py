@@ -17,7 +17,9 @@ DAY = 86400.0
 Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
 MaxCost = Annotated[
     float,
-    Field(ge=0, allow_inf_nan=False, description="Most that the run may cost, in the provider's currency."),
+    Field(
+        ge=0, allow_inf_nan=False, description="Upper limit on the run's cost, in the provider's currency."
+    ),
     Setting(resumable=True),
 ]
 Price = Annotated[

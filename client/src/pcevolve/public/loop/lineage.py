@@ -234,7 +234,7 @@ def share_out(
 
     Args:
         taken: Candidates that no class gets.
-        most: Most candidates of a class; None for all.
+        most: Maximum number per class; None for no limit.
     """
     gone = {identify(each.digest) for each in taken} - {""}
     kept: dict[str, list[Candidate]] = {label: [] for label in dataset}

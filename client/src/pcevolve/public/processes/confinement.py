@@ -171,7 +171,7 @@ def confine_offline(
 
 
 def confine_online() -> Enforcement:
-    """Restrict this process to internet connections that it opens, and no other program.
+    """Allow this process outgoing internet connections only, and forbid it to start programs.
 
     ``leave_files`` has to follow before any of the user's data are read.
     """

@@ -30,7 +30,7 @@ _OF_SYSTEM = ("/proc", "/sys", "/dev", "/tmp", "/run", "/etc/resolv.conf", "/etc
 
 
 class DoorError(ConfinementError):
-    """A door cannot be opened, or nobody waits behind it."""
+    """The socket cannot be opened, or nothing listens on it."""
 
 
 def listen(host: str, port: int, seconds: float = 10.0) -> int:

@@ -90,11 +90,11 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
     number = plan.earlier.releases
     releases = f"{number} earlier release{'s' if number > 1 else ''}"
     began = "this run" if plan.start is None else "the run of the release that is varied"
-    known = f"When {began} began, its ledger knew {releases}"
+    known = f"When {began} began, the ledger knew {releases}"
     if plan.earlier.events is None:
         return (
-            f"{known}, some under another neighbour relation or on units of another kind: what one {plan.unit} bears "
-            "that is in all of them and in this one cannot be added up."
+            f"{known}, some under another neighbour relation or on units of another kind: the loss of one "
+            f"{plan.unit} that is in all these runs cannot be added up."
         )
     total = epsilon((*plan.earlier.events, *find_folder_events(plan, events)), plan.privacy.delta)
     bears = (
@@ -104,8 +104,8 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
     )
     # A run that was under way at that time may have spent more since.
     return (
-        f"{known}; one {plan.unit} that is in all of them and in this one bears {bears} in all, not counting what "
-        "other runs paid later."
+        f"{known}. For one {plan.unit} that is in every run, this one included, the loss adds up to {bears}, "
+        "without later runs."
     )
 
 

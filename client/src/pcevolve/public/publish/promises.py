@@ -188,10 +188,8 @@ def _sizes(plan: PublicPlan) -> str:
 
 def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
     """Describe how the dataset got its appearance; ``given`` is the appearance that its images were given."""
-    matched = (
-        "; tone, colour, sharpness and place were matched to six numbers that were released with the rest"
-    )
-    nearer = "which lies nearer to what was released about the classes"
+    matched = "; tone, colour, sharpness and position were matched to six released numbers"
+    nearer = "because they lie nearer to the released class means so"
     if plan.method.appearance == "auto":
         return f"{matched}, {nearer}" if given else f"; its images look as they came, {nearer}"
     return matched if given else ""
@@ -245,9 +243,7 @@ def _encoder(plan: PublicPlan) -> list[str]:
 
 def _frame(plan: PublicPlan) -> str:
     """Name the public frame in which private images are measured."""
-    return (
-        f"frame of its embeddings of public images: sha256 {plan.encoder.frame}, joined with the candidates'"
-    )
+    return f"frame: made from public images (sha256 {plan.encoder.frame}) and the run's candidates"
 
 
 def _subsample(plan: PublicPlan) -> list[str]:
@@ -291,10 +287,7 @@ def state_confinement(plan: PublicPlan) -> str:
         )
     if plan.confinement is None:
         return "not enforced in this run: that private files and the network stay apart rests on the client's code"
-    return (
-        f"enforced {plan.confinement.words}: no process that can read a private file can open a connection, and none "
-        "that can open one can read a private file"
-    )
+    return f"enforced {plan.confinement.words}: no process can both read a private file and open a connection"
 
 
 def name_confinement(plan: PublicPlan) -> str:

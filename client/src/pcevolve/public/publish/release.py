@@ -287,8 +287,8 @@ def _usefulness(found: Assessment | None, plan: PublicPlan) -> str:
         return ""
     kind, judge = plan.modality.kind, quote_code(plan.encoder.name or "")
     text = (
-        f"**{found.estimate(kind).capitalize()}** by {judge}, the encoder that selected, as far as the "
-        f"released numbers show: {found.reason(kind)}."
+        f"**{found.estimate(kind).capitalize()}** by {judge}, the encoder that also selected, from the "
+        f"released numbers: {found.reason(kind)}."
     )
     return f"## Is it useful?\n\n{text} Next: {found.advice(kind)}.\n\n"
 
@@ -319,10 +319,11 @@ def _classifier(plan: PublicPlan) -> str:
     nouns = plan.modality.nouns
     covered = "the epsilon above covers it" if plan.secure else "there is no guarantee for it either"
     return (
-        f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: {nouns.an} "
-        "belongs to the class whose mean is nearest. The means are those of embeddings by encoder "
-        f"`{plan.encoder.name}`{given}, in {frame}, which is in the file as `centre` and `axes`. Nothing was asked of "
-        f"the private {nouns.many} for it, so {covered}. `pcevolve classify RUN IMAGES` applies it.\n\n"
+        f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: "
+        f"{nouns.an} belongs to the class whose mean is nearest. They are means of embeddings by the encoder "
+        f"`{plan.encoder.name}`{given}. Their frame is {frame}; the file holds it as `centre` and `axes`. The "
+        f"classifier needed no further access to the private {nouns.many}, so {covered}. `pcevolve classify "
+        "RUN IMAGES` applies it.\n\n"
     )
 
 

@@ -31,8 +31,8 @@ def _state_losses(plan: PublicPlan, paid: list[Event]) -> Rows:
     loss = PrivacyLoss.of(plan, paid).say(symbol="ε ")
     whole = "" if plan.data.subsample is not None else f" for one {plan.unit} of the whole folder"
     alone = (
-        "When the run began, its ledger knew no earlier release: the sum was that of this run, not counting what "
-        "other runs paid later."
+        "There was no earlier release in the ledger, so the sum is that of this run; later runs are not "
+        "counted."
     )
     own = [("Privacy loss of this run", f"{loss}{whole}, at δ {in_full(plan.privacy.delta)}")]
     if plan.clinics is not None:

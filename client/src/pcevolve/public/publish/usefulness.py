@@ -104,32 +104,32 @@ class Assessment(AssessedFigures):
         """State the numbers in a sentence without its full stop; ``kind`` is the dataset's kind."""
         unlike, many = MODALITIES[kind].far_unlike, MODALITIES[kind].nouns.many
         strange = (
-            f"the nearest quarter lies {self.nearest:.2f} off (another domain: above {BOUNDS.strange:g}, and above "
-            f"{100 * BOUNDS.uniform:g} % of the mean)"
+            f"the nearest quarter of them lies at {self.nearest:.2f} (another domain: above "
+            f"{BOUNDS.strange:g}, and above {100 * BOUNDS.uniform:g} % of the mean)"
             if unlike is None
             else f"another domain lies above {BOUNDS.far:g}, and its classes differ by a cosine below {unlike:g}"
         )
         alike = (
             ""
             if self.agreement is None
-            else f"; their classes differ as the released ones do by a cosine of {self.agreement:.2f} "
-            f"(alike: at least {BOUNDS.alike:g})"
+            else "; the differences between their classes match those between the released means with a cosine of "
+            f"{self.agreement:.2f} (good: at least {BOUNDS.alike:g})"
         )
         words = (
             ""
             if self.words_agree is None
-            else f"; {many} made from words alone match their class by {self.words_agree:.2f} beyond chance (from "
-            f"{BOUNDS.matched:g} on paying adds nothing)"
+            else f"; {many} made from words alone match their class {self.words_agree:.2f} better than chance (from "
+            f"{BOUNDS.matched:g} on, spending epsilon adds nothing)"
         )
         return (
-            f"{self._apart}; the {many} lie {self.distance:.2f} clip radii from what was released about their class, "
-            f"without its noise (near: at most {BOUNDS.near:g}); {strange}"
-            f"{alike}{words}"
+            f"{self._apart}; the {many} lie {self.distance:.2f} clipping radii from their class's released "
+            f"mean, after subtracting the share of the noise (near: at most {BOUNDS.near:g}); "
+            f"{strange}{alike}{words}"
         )
 
     def sentence(self, kind: Kind) -> str:
         """Explain the verdict in plain words, with the figure that decides it; without a full stop."""
-        far, made = f"{self.distance:.2f} clip radii from what was released", MODALITIES[kind]
+        far, made = f"{self.distance:.2f} clipping radii from the released means", MODALITIES[kind]
         many = made.nouns.many
         if self.word(kind) == "useful":
             return f"its {many} lie near your domain ({far}), and its classes differ as yours do"
@@ -137,18 +137,19 @@ class Assessment(AssessedFigures):
             if made.far_unlike is not None:
                 return f"its {many} are of another domain ({far}; in your domain at most {BOUNDS.far:g})"
             return (
-                f"its {many} are of another domain (even the nearest quarter of each class lies {self.nearest:.2f} "
-                f"clip radii from what was released; in your domain at most {BOUNDS.strange:g})"
+                f"its {many} are of another domain (even the nearest quarter of each class lies "
+                f"{self.nearest:.2f} clipping radii from the released means; in your domain at most "
+                f"{BOUNDS.strange:g})"
             )
         if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
             return (
-                f"paying adds nothing to what the words {made.verb}: by what was released, "
-                f"{100 * self.words_agree:.0f} % of their {many} beyond chance match their class"
+                f"spending epsilon adds nothing: {many} made from words alone match the released means of "
+                f"their class {100 * self.words_agree:.0f} % better than chance"
             )
         if self._hidden:
             return f"noise hides how classes differ ({self.classes_apart:.1f} deviations; clear: {BOUNDS.distinct:g})"
         if self.distance > BOUNDS.near:
-            return f"its {many} are not quite of your domain ({far}; near: at most {BOUNDS.near:g})"
+            return f"its {many} are some way from your domain ({far}; near: at most {BOUNDS.near:g})"
         return f"its classes do not differ as yours do (cosine {self.agreement:.2f}; alike: at least {BOUNDS.alike:g})"
 
     @property
@@ -166,7 +167,7 @@ class Assessment(AssessedFigures):
         made = MODALITIES[kind]
         if self.word(kind) == "doubtful":
             if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
-                return f"{made.nouns.many} by words alone cost no privacy (--method t2i); {_TEST}"
+                return f"{made.nouns.many} made from words alone cost no privacy (--method t2i); {_TEST}"
             return f"{_TEST}; {self._say_what_may_help(made)}"
         if self.word(kind) == "useful":
             return _TEST
@@ -177,7 +178,7 @@ class Assessment(AssessedFigures):
         if self._hidden:
             return f"more {many} per class or a larger epsilon lessen the noise"
         if self.distance > BOUNDS.near:
-            return f"a provider that {made.verb}s your domain better brings the {many} nearer"
+            return f"a provider that {made.verb}s your domain better would give a better dataset"
         return (
             f"class names that say what {many} show, or a provider that knows them, make its classes differ as yours "
             "do"

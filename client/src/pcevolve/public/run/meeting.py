@@ -88,7 +88,8 @@ def receive(pipe: Pipe, name: str, kind: type[Answer]) -> Answer:
             return kind.model_validate_json(body)
     except GoneError:
         raise ProtocolError(
-            "whoever is at the socket ended before the run began, or had another client: begin both again"
+            "the other process at this socket ended before the run began, or had another client: start keeper "
+            "and client again"
         ) from None
     except (PipeError, ValidationError):
         pass

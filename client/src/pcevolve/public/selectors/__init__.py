@@ -101,5 +101,5 @@ def _choose(budget: Budget, scope: Scope, appearance: str | None) -> tuple[str, 
     noise = means.means_noise(first_selection(accesses), scope)
     measured = f"noise on class means would be {noise:.2f} clip radii per axis at {scope.shots} shots"
     if noise > MAX_NOISE_TO_CLIP_RATIO:
-        return "pe", f"{measured}, which drowns them; votes do less harm"
+        return "pe", f"{measured}, which would drown them; votes suffer less"
     return "dp-means", f"{measured}, and one release of them leaves every selection free"

@@ -165,7 +165,7 @@ def choose_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
 METHOD = Method(
     name="secpe",
     summary="SecPE: private records are counted once around groups of the first candidates, those with secrets less, "
-    "with Gaussian noise; all selections follow for free",
+    "with Gaussian noise; selecting by the counts costs no more privacy",
     guarantee=(
         "(epsilon, delta)-DP by Gaussian differential privacy: one release of counts of all classes together, to which "
         "a privacy unit adds a vector of L2 norm at most 1, of L2 sensitivity 1 under add-remove and the square root "

@@ -200,7 +200,7 @@ def means_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
 METHOD = Method(
     name="dp-means",
-    summary="DP class means: released once, around a centre, with Gaussian noise; all selections follow for free",
+    summary="DP class means: released once, with Gaussian noise; selecting from them costs no more privacy",
     guarantee=(
         "(epsilon, delta)-DP by Gaussian differential privacy: one release of the sums of clipped, publicly centred "
         "embeddings of all classes together, of L2 sensitivity R under add-remove and 2 R under replace-one, R being "
@@ -221,10 +221,11 @@ METHOD = Method(
     keep="selected",
     appearance="auto",
     centre_first=(
-        "(epsilon, delta)-DP by Gaussian differential privacy: two releases in publicly centred embeddings, the second "
-        "chosen after seeing the first: the sum of all embeddings clipped to the public radius R, of L2 sensitivity R "
-        "under add-remove and 2 R under replace-one, and the sums by class of their deviations from the centre that "
-        "it gives, clipped to R/2, of all classes together, of L2 sensitivity R/2 under add-remove and R under "
-        "replace-one; every selection is post-processing of them"
+        "(epsilon, delta)-DP by Gaussian differential privacy: two releases in publicly centred embeddings. "
+        "The first is the sum of all embeddings, clipped to the public radius R; its L2 sensitivity is R "
+        "under add-remove and 2 R under replace-one, and it gives the centre. The second, chosen after the "
+        "first, is the sums by class of the deviations from that centre, clipped to R/2; of all classes "
+        "together the L2 sensitivity is R/2 under add-remove and R under replace-one. Every selection is "
+        "post-processing of them"
     ),
 )

@@ -21,7 +21,7 @@ VERDICTS = (
     (0.75, "useful: selection follows the private data more often than not"),
     (math.inf, "strong: choices follow the private data, among what the provider draws"),
 )
-CHANCE = "cannot be told from choosing at random"
+CHANCE = "indistinguishable from a random choice"
 CHANCE_FACTOR = 1.5
 
 

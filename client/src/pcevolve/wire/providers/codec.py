@@ -39,7 +39,7 @@ JobId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 def require_same_job(asked: str, answered: str) -> None:
     """Refuse an answer about another job than the requested one (``ProviderReplyError``)."""
     if answered != asked:
-        raise ProviderReplyError("the API told of another job than it was asked after")
+        raise ProviderReplyError("the API answered about a different job")
 
 
 def encode_json(fields: Mapping[str, Any]) -> bytes:

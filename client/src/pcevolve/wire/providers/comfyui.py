@@ -93,7 +93,7 @@ class ComfyUIDialect(Dialect):
             raise ProviderReplyError("the API told of another job than it was asked after")
         status = history[job].status or _Status()
         if status.status_str != "success":
-            raise ProviderReplyError("the API says of a job that it failed")
+            raise ProviderReplyError("the API reports that a job failed")
         return None if status.completed else WireRequest("GET", f"/history/{job}")
 
     def cancel(self, answers: Sequence[bytes]) -> tuple[WireRequest, ...]:

@@ -73,7 +73,7 @@ class ReplicateDialect(Dialect):
             return WireRequest("GET", f"{PREDICTIONS}/{job.id}")
         if last.status != "succeeded":
             reason = f": {printable(str(last.error))[:_LONGEST_WORDS]}" if last.error else ""
-            raise ProviderReplyError(f"the API says of a job that it {last.status}{reason}")
+            raise ProviderReplyError(f"the API reports the status '{last.status}' for a job{reason}")
         return None
 
     def cancel(self, answers: Sequence[bytes]) -> tuple[WireRequest, ...]:

@@ -77,9 +77,10 @@ def test_the_provider_sees_which_images_were_chosen_only_where_some_went_back_to
     traffic = TrafficTable.of(run.traffic, plan)
     prompts = dataclasses.replace(traffic, total=traffic.kinds["creation"])
     assert (
-        "the provider sees which of its images were chosen;" in Brief.of(plan, PAID, traffic, attempts).stayed
+        "the provider learns which of its images were chosen;"
+        in Brief.of(plan, PAID, traffic, attempts).stayed
     )
-    assert "the provider sees nothing;" in Brief.of(plan, PAID, prompts, attempts).stayed
+    assert "the provider learns nothing;" in Brief.of(plan, PAID, prompts, attempts).stayed
 
 
 def test_what_is_assumed_is_about_what_is_protected_and_says_what_kept_it_apart(finished: Make):

@@ -42,7 +42,7 @@ BY_WINDOW, BY_FILE, BY_BITS, AS_STORED = (
     "by data.window",
     "by their own window or table",
     "by the whole range of their bits",
-    "as they are, in 8 bits",
+    "of 8 bits, used unchanged",
 )
 REFUSED = "refused"
 _WRAPPED = (

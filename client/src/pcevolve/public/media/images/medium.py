@@ -102,7 +102,7 @@ class ImageMedium:
         return CandidateCheck(fault, signature, size, shows)
 
     def mark_alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Mark candidates that equal this one, up to writing that a provider adds to a placeholder.
+        """Mark candidates equal to this one, ignoring text that a provider writes on a placeholder image.
 
         Returns:
             bool ``(candidates,)``: whether all but a few fields have the same colour.

@@ -119,7 +119,7 @@ def _is_preview(data: bytes, place: int, tags: Tags) -> bool:
 
 
 def _count_declared(tags: Tags) -> int:
-    """Count planes by the file's own description: a volume's depth, or a stack of ImageJ or tifffile."""
+    """Count planes by the file's own description: a volume's depth, or an ImageJ or tifffile stack."""
     description = str(tags.get(_DESCRIPTION, ""))
     pixels = tags[_WIDTH] * tags[_HEIGHT] * tags.get(_SAMPLES, 1)
     images = (

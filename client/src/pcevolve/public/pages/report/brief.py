@@ -89,8 +89,8 @@ def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
     noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
         f"Private {nouns.many}, file names, embeddings, and everything else computed from private "
-        f"{nouns.many}, except for the {noisy} that are priced below. Of these the provider sees {seen}; "
-        "their numbers are in the dataset and the record."
+        f"{nouns.many}, except for the {noisy} that are priced below. From these releases the provider learns "
+        f"{seen}; their numbers are in the dataset and the record."
     )
 
 
@@ -111,7 +111,8 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
         f"Worst case: an attacker who knows all other {many} decides whether {unit} {verb} {used}{other}. At a "
         f"{ALARMS} % false-positive rate, the attack detects at most {count_found_members(paid)} % of true cases."
     )
-    short = f"Right in at most {count_found_members(paid)} of 100; guessing is right in {ALARMS}."
+    found = count_found_members(paid)
+    short = f"Detects at most {found} of 100 members, and accuses {ALARMS} of 100 others; guessing detects {ALARMS}."
     return Odds(short, words, _together(plan, paid))
 
 

@@ -135,7 +135,7 @@ class Gallery:
         return "\n".join(self._rules)
 
     def hang(self, digest: str) -> None:
-        """Make an image's picture, unless it exists already."""
+        """Write the thumbnail of an image, unless it exists."""
         if digest not in self._pictures:
             self._pictures[digest] = self._make(digest)
 
