@@ -135,8 +135,8 @@ class ProviderSettings(Section, Generic[Undecided]):
     at_once: Annotated[
         AtOnce | Undecided,
         Field(
-            description="Images that requests under way may ask for together. If not given, twice provider.batch (at "
-            f"least {NEAR_AT_ONCE}) for an API on this machine or at a private address, else {FAR_AT_ONCE}."
+            description="Maximum number of images in concurrent requests. Default: twice provider.batch (at least "
+            f"{NEAR_AT_ONCE}) for an API on this machine or at a private address, else {FAR_AT_ONCE}."
         ),
         PUBLIC,
         PlanField(1),
@@ -181,14 +181,14 @@ class ImageSettings(Section):
     guidance: Annotated[
         Guidance | None,
         Field(
-            description=f"Guidance scale; else as the API recommends, or {USUAL_GUIDANCE:g}.",
+            description=f"Guidance scale. Default: the API's recommendation, or {USUAL_GUIDANCE:g}.",
         ),
         Setting(public=True, needs="guidance"),
     ] = None
     steps: Annotated[
         Steps | None,
         Field(
-            description=f"Denoising steps; else as the API recommends, or {USUAL_STEPS}.",
+            description=f"Denoising steps. Default: the API's recommendation, or {USUAL_STEPS}.",
         ),
         Setting(public=True, needs="steps"),
     ] = None
@@ -226,7 +226,7 @@ class TextSettings(Section, Generic[Undecided]):
 
     tokens: Annotated[
         Tokens | Undecided,
-        Field(description=f"Most tokens of one text; {USUAL_TOKENS} if not given."),
+        Field(description=f"Maximum number of tokens per text; default {USUAL_TOKENS}."),
         Setting(public=True, needs="tokens"),
         PlanField(),
     ] = UNDECIDED

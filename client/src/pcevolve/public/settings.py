@@ -113,7 +113,7 @@ Initial = Annotated[
     Field(
         ge=1,
         le=MOST_INITIAL,
-        description="Text-to-image candidates per class to begin with.",
+        description="Number of text-to-image candidates per class at the start.",
     ),
     PUBLIC,
 ]
@@ -152,7 +152,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256, hex."""
 PublicSeed = Annotated[
     int,
-    Field(ge=0, lt=2**32, description="Public seed of what goes over the wire; a new one if not given."),
+    Field(ge=0, lt=2**32, description="Public seed for the requests; default: a new one."),
     PUBLIC,
 ]
 Form: TypeAlias = Literal["parquet", "webdataset", "jsonl", "csv"]
@@ -194,8 +194,8 @@ class DataSettings(Section):
         Field(
             ge=1,
             le=MOST_UNITS,
-            description="Most images that one patient (unit) has. Needed under add-remove if runs count patients both "
-            "by name and by image.",
+            description="Largest number of images of one patient (unit). Needed under add-remove if runs count "
+            "patients both by name and by image.",
         ),
         PUBLIC,
     ] = None
@@ -275,7 +275,7 @@ class MethodSettings(Section, Generic[Undecided]):
         Field(
             ge=0,
             le=1000,
-            description="Enlarge the dataset by this many variations of every image, at no budget.",
+            description="Enlarge the dataset by this many variations of every image, at no cost in privacy.",
         ),
         PUBLIC,
     ] = 0
@@ -301,7 +301,7 @@ class MethodSettings(Section, Generic[Undecided]):
     ] = ()
     strength_start: Annotated[
         Strength | None,
-        Field(description="Image-to-image strength at first."),
+        Field(description="Image-to-image strength in the first iteration."),
         PUBLIC,
     ] = None
     strength_end: Annotated[

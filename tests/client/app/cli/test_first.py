@@ -19,7 +19,7 @@ def test_what_is_to_be_mended_is_folded_between_words_at_a_terminal_and_whole_in
     folded = command("check", folder).out.splitlines()
     start = next(place for place, line in enumerate(folded) if line.startswith("fix"))
     assert [line.rstrip() for line in folded[start : start + 3]] == [
-        *("fix: cut/photo.heic is HEIC: convert", "it, such as by heif-convert photo.heic", "photo.png")
+        *("fix: cut/photo.heic is HEIC: convert it,", "such as by heif-convert photo.heic", "photo.png")
     ]
 
 

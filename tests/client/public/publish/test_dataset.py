@@ -72,7 +72,7 @@ def test_everybody_is_told_the_same_word_and_the_numbers(run: RunReader):
     card, report = run.layout.card.read_text(), run.layout.report.read_text()
     assert (
         f"**Estimated {found.word('image')}** by `bundled`, the encoder that also selected, "
-        f"as far as the released numbers show: {found.reason('image')}." in card
+        f"from the released numbers: {found.reason('image')}." in card
     )
     assert "`classifier.safetensors` holds the released means of the 2 classes" in card
     assert (

@@ -38,7 +38,7 @@ def test_nothing_is_promised_where_noise_came_from_a_seed():
     ("confinement", "named", "stated"),
     [
         (None, "not enforced here", "rests on the client's code"),
-        (Confinement(by="containers"), "enforced by containers", "can open a connection"),
+        (Confinement(by="containers"), "enforced by containers", "read a private file and open a connection"),
         (
             Confinement(by="kernel", landlock=6),
             "enforced by the kernel (Landlock 6, seccomp)",

@@ -58,7 +58,7 @@ def test_an_auditor_who_has_the_run_finds_what_an_owner_says_otherwise(
             lying.setattr(SourceRun, "describe", lies(images=shown))
             lying.setattr(SourceRun, "at", at_with(source, png(77)))
         made = vary(native, tmp_path)
-    assert doubts(made.verify())[0].startswith("nothing shows that these images are a release")
+    assert doubts(made.verify())[0].startswith("nothing shows that these images were released")
     audited = made.verify(sources=[source.folder])
     assert not audited
     told = {

@@ -60,7 +60,7 @@ def test_a_job_is_asked_after_at_the_apis_own_address_until_it_is_over():
     for status in ("failed", "canceled", "aborted"):
         with pytest.raises(ProviderReplyError, match=f"reports the status '{status}' for a job: no memory"):
             SPOKEN.follow_up(PLAN, CALL, [told("starting"), told(status, error="no memory")])
-    with pytest.raises(ProviderReplyError, match="of another job"):
+    with pytest.raises(ProviderReplyError, match="about a different job"):
         SPOKEN.follow_up(PLAN, CALL, [told("starting"), told("succeeded", "abd")])
     for name in ("", "a/b", "a\n", "é", "a" * 65, "..", "%2e"):
         with pytest.raises(ProviderReplyError, match="breaks the contract at id"):

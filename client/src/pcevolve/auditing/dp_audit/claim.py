@@ -111,7 +111,7 @@ class AuditedClaim(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    epsilon: Annotated[str, EXACT, Field(description="What a whole run claims, > 0."), DECLARED]
+    epsilon: Annotated[str, EXACT, Field(description="Epsilon that a whole run claims, > 0."), DECLARED]
     delta: settings.Delta | None = None
     relation: settings.Relation = "replace-one"
     images_per_unit: Annotated[
@@ -120,7 +120,9 @@ class AuditedClaim(BaseModel):
     rounds: Annotated[int, Field(ge=1, le=100, description="Rounds of the run, T."), DECLARED] = 1
     runs: Annotated[
         int,
-        Field(ge=100, description="Simulated runs on each of two datasets: half a minute for 20000."),
+        Field(
+            ge=100, description="Number of simulated runs on each of two datasets; 20000 take half a minute."
+        ),
         DECLARED,
     ] = 20_000
     confidence: Annotated[

@@ -101,9 +101,11 @@ class Account:
             if self.limits.folder is None
             else replace(self.limits.run, epsilon=self.limits.folder)
         )
+        # Without a cap the run's own limit holds for all runs: nobody has allowed more than one run's budget.
         limit = caps[-1].budget if caps else own
         if lower is None:
             return limit
+        # A run may lower the cap for itself; raising it is for those responsible for the data.
         if lower > limit.epsilon:
             raise BudgetError(_refusals().spell_raising(lower, limit, bool(caps)))
         return Budget(lower, limit.delta)
@@ -122,6 +124,7 @@ class Account:
         """Enter the run in the ledger or, if it is resumed, ``require_same_terms``."""
         # The check is inside the lock: of two processes that resume one run, the second finds it enrolled.
         with self.entries.store.writing():
+            # Enrolment keeps the units; a payment without it would be on nobody's account.
             if not self.enrolled:
                 self.entries.enrol(self.run)
             else:
@@ -168,6 +171,7 @@ class Account:
             BudgetError: Not enough is left; nothing was drawn.
             LedgerError: The ledger could not record it; nothing was released.
         """
+        # A mistake of the code, not of a user; refused, because the wrong subjects would be charged.
         if query.run_id != self.run.run_id:
             raise LedgerError(f"run {self.run.run_id} cannot pay for a query of run {query.run_id}")
         events = tuple(events)
@@ -205,6 +209,8 @@ class Account:
         known = self.entries.payment(query)
         if known is None:
             return None
+        # The receipt was drawn among the candidates of one record. In a copy that went on otherwise, its
+        # choices would name other images.
         if not self.record.has(known.receipt) and known.record != self.record.head:
             raise LedgerError(
                 "another copy of this run's folder has gone on meanwhile, and the ledger has its release: go on with "
@@ -235,6 +241,7 @@ class Account:
         """
         with self.entries.store.reading():
             affected = self._others.find_affected()
+            # Whoever knows the seed can subtract the noise, so no number bounds what such a run told.
             if affected.insecure:
                 return math.inf
             delta = self.lifetime.delta
@@ -252,6 +259,7 @@ class Account:
             if affected.insecure:
                 return math.inf
             delta = self.lifetime.delta
+            # Priced together: the epsilon of two lists of events is less than the sum of their epsilons.
             return max(epsilon(each.others + each.own, delta) for each in affected.losses(own))
 
     def borne_by_secrets(self) -> tuple[Event, ...] | None:
@@ -296,6 +304,7 @@ class Account:
             raise BudgetError(_refusals().spell_insecure(affected))
         over = [each for each in affected.losses(own + new) if not within(each.others + each.own, limit)]
         if over:
+            # Only the worst is named: which other subjects are over the limit is private.
             worst = max(over, key=lambda each: epsilon(each.others + each.own, limit.delta))
             raise BudgetError(_refusals().spell_over_lifetime(worst, limit, self.run.unit))
 
@@ -315,6 +324,7 @@ def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:
     """Return the events of a plan that are not among the paid ones, as multisets."""
     # As multisets, because a receipt merges equal draws that the plan may list separately.
     rest = _count(plan)
+    # What is left below zero was paid for by another plan of this run, and does not lower the rest.
     rest.subtract(_count(paid))
     return tuple(replace(event, count=count) for event, count in rest.items() if count > 0)
 

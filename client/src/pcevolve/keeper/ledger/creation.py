@@ -36,6 +36,7 @@ def open_store(path: Path, create: bool, waiting: Callable[[str], None]) -> Stor
         LedgerError: One of the two is missing, damaged or not the other's; nothing was changed.
     """
     key = locate_key(path)
+    # Links are common where a ledger lies on a mounted volume, which may not be mounted now.
     for each in (path, key):
         # A new file would replace the dangling link, and earlier spending would be forgotten.
         if each.is_symlink() and not each.exists():
@@ -55,6 +56,7 @@ def open_store(path: Path, create: bool, waiting: Callable[[str], None]) -> Stor
 
 def _missing(path: Path, key: Path) -> str:
     """Return the message for a key without its ledger, or with another one, and what to do."""
+    # A ledger's key has the ledger's name up to its last dot, so "scans.a" and "scans.b" would share one.
     others = {each.name for each in path.parent.glob(f"{escape(path.stem)}.*")} - {key.name}
     others = {each for each in others if not each.endswith(SQLITE_SUFFIXES)}
     if others:
@@ -81,6 +83,8 @@ def list_run_folders(path: Path) -> list[str]:
     other files.
     """
     try:
+        # Read only, without the key: a command learns from it which folders it may open, and nothing depends
+        # on the answer.
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
             found = [json.loads(content) for (content,) in file.execute("SELECT content FROM rows")]
         return [str(each["origin"]["folder"]) for each in found if "origin" in each]
@@ -93,6 +97,7 @@ def locate_key(path: Path) -> Path:
     if not path.name:
         raise LedgerError(f"'{path}' is a folder and no file: name a file in it with privacy.ledger")
     key = path.with_suffix(".key")
+    # A ledger that ended in .key would be its own key.
     if key == path:
         raise LedgerError(f"{path} is the name of a ledger's key: choose another with privacy.ledger")
     return key
@@ -110,6 +115,8 @@ def require_volume(path: Path, volume: Path | None) -> None:
     """
     if volume is None:
         return
+    # A container without the volume begins with an empty ledger, and every limit would hold for one container
+    # only.
     if not os.path.ismount(volume):
         raise LedgerError(
             f"{volume} is no volume, so the ledger would be gone with this container, and with it what was spent on "
@@ -134,6 +141,7 @@ def _complete(path: Path, key: Path, create: bool) -> None:
         making = key.with_name(key.name + ".new")
         if not path.exists():
             _make(path, making)
+        # Opened once before the key gets its name, so that the name stands for a ledger that can be read.
         Store(path, LedgerKey.load(making if making.exists() else key)).close()
         making.rename(key)
         sync_folder(path.parent)
@@ -147,10 +155,12 @@ def _make(path: Path, making: Path) -> None:
                 f"{orphan} is left of a ledger that is gone: restore ledger and key from a backup"
             )
     secret = LedgerKey.new()
+    # The key first: a ledger without its key can never be opened again.
     secret.save(making)
     draft = path.with_name(path.name + ".new")
     for leftover in (draft, *(draft.with_name(draft.name + side) for side in SQLITE_SUFFIXES)):
         leftover.unlink(missing_ok=True)
+    # The mode is set while the file is empty; SQLite keeps it for its own files.
     draft.touch(mode=0o600)
     Store.create(draft, secret)
     # The key must be on disk under its first name before the ledger gets its own, or a crash leaves a ledger

@@ -50,12 +50,15 @@ class Listed:
     def is_declared_in(self, run: Enrolment) -> bool:
         """True if a run declared the same secrets."""
         theirs = run.terms.secrets
+        # By the whole declaration: of two lists that overlap, nobody can say which secret they share.
         return theirs is not None and theirs.fingerprint == self.fingerprint
 
     def as_event(self, count: int = 1) -> Event:
         """Return a release under this promise as one secret bears it; free if η is 0."""
+        # With a budget of 0 no text with a secret counts, so a release tells nothing about it.
         if self.budget == 0:
             return FREE
+        # Being mu-GDP is what one Gaussian release with a multiplier of 1/mu is.
         return Event("gaussian", str(1 / Fraction(self.budget)), count)
 
 
@@ -158,6 +161,8 @@ class Entries:
     def run_ids(self) -> tuple[str, ...]:
         """Ids of all runs in the ledger, oldest first."""
         with self.store.reading():
+            # Caps are rows like any other, under a name that no run can have, so that they are sealed in the
+            # same chain.
             return tuple(run_id for run_id in self.store.numbers if run_id != CAPS)
 
     def caps(self) -> tuple[Cap, ...]:
@@ -181,6 +186,7 @@ class Entries:
 
     def read_units(self, run: Enrolment) -> RunUnits:
         """Read a run's units for comparison; runs on the same units share one ``UnitPartition``."""
+        # By content: runs on one folder have equal units, and reading a million fingerprints takes time.
         if run.units not in self._partitions:
             self._partitions[run.units] = UnitPartition.of(run.units)
         return RunUnits(run.run_id, run.unit, self._partitions[run.units], run.terms.unit_size)
@@ -195,6 +201,7 @@ class Entries:
         """Return the stored measurement of a paid query; empty if it was not paid."""
         with self.store.reading():
             number = self._number(query)
+            # From the row's private part, which exports leave out; it becomes public with its receipt.
             return b"" if number is None else self.store.row(number).private
 
     def payments(self, run_id: str) -> tuple[Payment, ...]:
@@ -224,6 +231,7 @@ class Entries:
             "epsilon": str(enrolment.budget.epsilon),
             # Exact text: the limit is compared with fractions, and a float of 0.1 is not 0.1.
             "delta": enrolment.budget.delta,
+            # On record, because a resumed run must not become another kind of run.
             "terms": asdict(enrolment.terms),
             "origin": asdict(enrolment.origin),
             "data": enrolment.data,
@@ -292,6 +300,7 @@ def _terms(values: dict[str, Any]) -> Terms:
 def _units(prints: bytes, images: int, names: int) -> Units:
     sizes = images * SIZE
     ends = sizes + names * COUNT.itemsize
+    # The seal has checked the bytes; this checks that this version reads them as they were meant.
     if len(prints) != ends + names * SIZE:
         raise ValueError("fingerprints are missing")
     return Units(prints[:sizes], prints[sizes:ends], prints[ends:])

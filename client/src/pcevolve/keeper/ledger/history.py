@@ -111,6 +111,7 @@ class LedgerBook(Ledger):
         with self._store.reading():
             paid = [each for each in self._enrolments() if each.terms.secure and self._has_paid(each)]
             bears = [loss for each in paid for loss in self._losses(each)]
+        # Not the sum over subjects: a promise is made to each of them.
         return max(bears, key=lambda each: epsilon(each.others + each.own, delta), default=None)
 
     def _has_paid(self, run: Enrolment) -> bool:
@@ -119,6 +120,7 @@ class LedgerBook(Ledger):
     def _losses(self, run: Enrolment) -> list[CumulativeLoss]:
         """Return what the subjects of a run bear from all secure runs."""
         events = self._entries.events(run.run_id)
+        # As if INSECURE runs were forgotten: with them there is no finite figure to show.
         seen = replace(run, terms=replace(run.terms, forgets_insecure=True))
         return PriorRuns(self._entries, seen).find_affected().losses(events)
 
@@ -148,9 +150,11 @@ class LedgerBook(Ledger):
 
     def _find(self, begin: str) -> tuple[str, ...]:
         known = self._entries.run_ids()
+        # A whole id first, as it may also be the beginning of a longer one.
         if begin in known:
             return (begin,)
         found = tuple(each for each in known if len(begin) >= LEAST_OF_AN_ID and each.startswith(begin))
+        # An ambiguous beginning finds nothing, rather than somebody else's run.
         return found if len(found) == 1 else ()
 
     def _row(self, run: Enrolment) -> RunRow:
@@ -170,6 +174,7 @@ class LedgerBook(Ledger):
             rounds=len(self._entries.accesses(run.run_id)),
             draws=sum(event.count for event in events if event.mechanism != FREE.mechanism),
             epsilon=measure_loss(run, events),
+            # Both are shown, because the owner typed the one for a drawn unit, and the promise is the other.
             epsilon_drawn=measure_loss(run, events, group=1) if run.terms.subsampled else None,
             delta=run.budget.delta,
             secret_mu=_secret_mu(run, events),

@@ -60,6 +60,7 @@ class PriorRuns:
             events if public
             facts do not bound how many of their units change with one of this run's.
         """
+        # With any provider: two providers may put together what they have learned.
         runs = [run for run in self.list_enrolled() if run.terms.secure and self._pays(run)]
         caps = self.entries.caps()
         cap = LedgerCap(epsilon=float(caps[-1].budget.epsilon), delta=caps[-1].budget.delta) if caps else None
@@ -68,6 +69,7 @@ class PriorRuns:
         if None in groups:
             return PriorReleases(releases=len(runs), events=None, cap=cap)
         events = (
+            # A draw makes one unit of the folder change several drawn ones; both factors multiply.
             event.on_group(size * run.terms.group)
             for run, size in zip(runs, groups, strict=True)
             for event in self.entries.events(run.run_id)
@@ -84,6 +86,7 @@ class PriorRuns:
         units = {run.run_id: self.entries.read_units(run) for run in enrolled}
         promising = [units[run.run_id] for run in counted]
         overlap = Overlap.of(self._units, promising, list(units.values()))
+        # Others cannot change any sum that this run adds to (proof in ``overlap``).
         touching = tuple(run for run in counted if overlap.touches(units[run.run_id].partition))
         return AffectedUnits(self.entries, self.run, overlap, touching)
 
@@ -100,6 +103,7 @@ class PriorRuns:
         found = [
             each
             for each in self.list_enrolled()
+            # Runs that declared the same secrets count on any data: the secret may stand in other texts, too.
             if self.counts(each) and (each.run_id in touching or mine.is_declared_in(each))
         ]
         if not all(each.terms.secure for each in found):
@@ -121,6 +125,7 @@ class PriorRuns:
 
     def _pays(self, run: Enrolment) -> bool:
         """True if a run has looked at its private data, and so has made a promise."""
+        # A control that only drew at random made no promise, so it limits nothing.
         return not all(event.free for event in self.entries.events(run.run_id))
 
     def counts(self, run: Enrolment) -> bool:
@@ -159,6 +164,7 @@ class AffectedUnits:
             LedgerError: One of the runs was under another relation, or a bound on images must be declared.
         """
         own = self.entries.read_units(self.run).partition.images
+        # Once for each run: the comparison goes over all images.
         shares = {
             run.run_id: bool(among(own, self.entries.read_units(run).partition.images).any())
             for run in self.others
@@ -216,8 +222,10 @@ def _group(mine: Enrolment, other: Enrolment) -> int | None:
     """Return how many units of another run one unit of this run can change, by public facts; None if unknown."""
     if mine.relation != other.relation:
         return None
+    # By the word for the unit: only then does one unit here change one unit there.
     if mine.unit.casefold() == other.unit.casefold():
         return 1
+    # Without a declared number, one patient could have any number of the other run's units.
     most = 1 if mine.unit in SINGLE else mine.terms.unit_size
     return None if most is None else bound_group(most, other.unit not in SINGLE, mine.relation)
 
@@ -225,6 +233,7 @@ def _group(mine: Enrolment, other: Enrolment) -> int | None:
 def _on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
     """Return a run's event as one secret bears it."""
     theirs = run.terms.secrets
+    # That run promised something to this very secret; its events on whole units would overstate it.
     if theirs is not None and mine.is_declared_in(run):
         return theirs.as_event(event.count)
     # Replacing a unit is one change under replace-one, and a removal and an addition under add-remove.

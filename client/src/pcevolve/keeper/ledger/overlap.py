@@ -148,11 +148,13 @@ def compute_exposures(
         for partition in list_partitions(runs)
     }
     columns = [of_partition[id(run.partition)] for run in runs]
+    # No run touches a subject, or there is no subject to which anything was promised.
     if not columns or not len(columns[0]):
         return []
     # Runs with equal events are exchangeable, so sorting their columns makes most of a million rows equal,
     # and one of each is priced.
     sizes = _exchange(np.stack(columns, axis=1), [done[run.run_id] for run in runs])
+    # One subject of each kind of row is enough: equal rows have equal sums.
     table, first = np.unique(sizes, axis=0, return_index=True)
     return [
         Exposure(
@@ -186,6 +188,7 @@ def _of_singles(overlap: Overlap, partition: UnitPartition, relation: Relation) 
 def _of_named(overlap: Overlap, partition: UnitPartition, relation: Relation) -> IntArray:
     subject, unit = _find_touched(overlap, partition)
     total = len(overlap.names)
+    # Touched units of the other run, each counted once, however many images it shares.
     count = np.bincount(subject, minlength=total)
     own = (
         partition.names[unit] == overlap.names[subject]
@@ -211,6 +214,7 @@ def _find_touched(overlap: Overlap, partition: UnitPartition) -> tuple[IntArray,
 
 def _require_bounds(overlap: Overlap, count: IntArray, mixed: NDArray[np.bool_], relation: Relation) -> None:
     undeclared = mixed & (overlap.most == 0)
+    # Under replace-one a subject keeps its images, so the touched units are all that can change.
     if relation == "add-remove" and undeclared.any():
         kind = overlap.kinds[int(np.argmax(undeclared))]
         raise LedgerError(
@@ -218,6 +222,7 @@ def _require_bounds(overlap: Overlap, count: IntArray, mixed: NDArray[np.bool_],
             f"may come or go with any number of images: say with data.unit_size how many images one {kind} has at most"
         )
     over = mixed & (overlap.most > 0) & (count > overlap.most)
+    # The declaration was too small, so a sum that was computed with it would be wrong.
     if over.any():
         kind = overlap.kinds[int(np.argmax(over))]
         raise LedgerError(
@@ -238,6 +243,7 @@ def _extents(names: Numbers, naming: Iterable[RunUnits]) -> tuple[IntArray, Numb
             # Stable, so that an image's first owner stays first, which ``_agree`` compares.
             order = np.argsort(owned, kind="stable")
             owners, owned = np.concatenate([owners, theirs[new]])[order], owned[order]
+    # By image first, so that equal pairs are neighbours and can be dropped.
     order = np.lexsort((owners, owned))
     owners, owned = owners[order], owned[order]
     first = np.ones(len(order), dtype=bool)
@@ -270,6 +276,8 @@ def _most_declared(names: Numbers, mine: RunUnits, naming: Iterable[RunUnits]) -
         theirs = among(names, each.partition.names)
         most[theirs] = np.maximum(most[theirs], each.most or 0)
     declared = mine.most or 0
+    # A run on the same kind of unit knows best; only where nobody names the subject does another declaration
+    # stand in.
     return np.where(most == 0, declared, most) if mine.partition.named else np.maximum(most, declared)
 
 
@@ -291,6 +299,7 @@ def _exchange(sizes: IntArray, done: Sequence[Hashable]) -> IntArray:
 def _drop_dominated(table: IntArray) -> list[int]:
     """Return the rows that no other row dominates (is at least as large in every column); rows are distinct."""
     kept: list[int] = []
+    # The largest sums first: a row can only be dominated by one with a sum at least as large.
     for row in np.argsort(-table.sum(axis=1), kind="stable").tolist():
         if not (table[kept] >= table[row]).all(axis=1).any():
             kept.append(row)

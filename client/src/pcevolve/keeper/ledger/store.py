@@ -75,6 +75,7 @@ class Store:
                 self._begin("BEGIN")
                 self._recognise()
                 self._db.execute("COMMIT")
+                # For each connection anew: SQLite does not keep this setting in the file.
                 self._db.execute(DURABLE)
             with self.reading():
                 self._inspect()
@@ -91,6 +92,7 @@ class Store:
             db.execute("BEGIN")
             for statement in SCHEMA:
                 db.execute(statement)
+            # Sealed from the beginning, so that an empty ledger cannot stand for one whose rows were removed.
             db.execute("INSERT INTO head VALUES (0, ?)", (_head(key, 0, b""),))
             db.execute(f"PRAGMA application_id={APPLICATION_ID}")
             db.execute(f"PRAGMA user_version={VERSION}")
@@ -105,6 +107,7 @@ class Store:
         Raises:
             LedgerError: The file changed in a way that this code did not make.
         """
+        # Joined, not nested: what an outer transaction has checked must still hold inside.
         if self._db.in_transaction:
             yield
             return
@@ -120,6 +123,7 @@ class Store:
 
     def append(self, run_id: str, name: str, content: bytes, private: bytes = b"") -> None:
         """Add a row, at most one in a transaction; readable when the transaction has ended."""
+        # The next number without a gap: a gap would be a row that somebody removed.
         number = len(self._seals)
         seal = self._seal(number, run_id, name, content, private)
         with self._guard():
@@ -131,6 +135,7 @@ class Store:
         """Return a row, verified again (``LedgerError`` if it has changed since it was first read)."""
         with self.reading(), self._guard():
             row = Row(*self._db.execute("SELECT * FROM rows WHERE number = ?", (number,)).fetchone())
+            # Both: the row against the seal of its first reading, and that seal against the key.
             if row.seal != self._seals[number] or row.seal != self._seal(*row[:-1]):
                 raise LedgerError(self._describe_damage("a row changed while it was open"))
         return row
@@ -158,6 +163,7 @@ class Store:
     def _begin(self, begin: str) -> None:
         """Begin a transaction, and report if another process has to end first."""
         try:
+            # First for a short time, so that a usual wait is silent and a long one is explained.
             self._try_to_begin(begin, PATIENCE_SECONDS)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
@@ -189,6 +195,7 @@ class Store:
         """Refuse a file that is not a ledger of this version, before anything else is read."""
         known = self._db.execute("PRAGMA application_id").fetchone()[0]
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        # Told apart from a foreign file: this one still protects people, and must not be deleted.
         if known == APPLICATION_ID and version < VERSION:
             raise LedgerError(
                 f"{self.path} was made by an earlier version, in format {version}: it was not touched; keep it, and "
@@ -212,6 +219,7 @@ class Store:
         """Verify the rows that were added since the last read, and that nothing else changed."""
         sql = "SELECT * FROM rows WHERE number >= ? ORDER BY number"
         for values in self._db.execute(sql, (len(self._seals),)):
+            # In order: each seal covers the one before, so that no row can be exchanged or moved.
             row = Row(*values)
             if row.number != len(self._seals) or row.seal != self._seal(*row[:-1]):
                 raise LedgerError(
@@ -247,8 +255,10 @@ class LedgerKey:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a key file (``LedgerError`` if it is missing or incomplete)."""
+        # Never made anew: another key would recognise no image, and every budget would begin again.
         if not path.exists():
             raise LedgerError(f"{path} is missing: without it the ledger cannot recognise data; restore it")
+        # Raw bytes, no format that could be misread.
         secret = path.read_bytes()
         if len(secret) != SIZE:
             raise LedgerError(f"{path} is damaged: restore it from a backup")
@@ -272,11 +282,13 @@ class LedgerKey:
         Names in different namespaces have different fingerprints. Surrounding blanks, the case of the kind,
         and equivalent Unicode spellings make no difference.
         """
+        # Twice: folding the case may leave a spelling that is no longer composed.
         spelled = _compose(_compose(kind).casefold()), _compose(name), _compose(namespace)
         return self._mac(b"name", tuple(each.encode() for each in spelled))
 
     def seal(self, *parts: bytes) -> bytes:
         """Return 32 bytes that only this key derives from these parts, in this order."""
+        # A purpose of its own for each use, so that a fingerprint can never pass as a seal.
         return self._mac(b"seal", parts)
 
     def _mac(self, purpose: bytes, parts: tuple[bytes, ...]) -> bytes:
@@ -309,10 +321,12 @@ LONGEST = 100
 def find_holder(path: Path) -> str:
     """Name the process that is writing to an SQLite file; ``another process`` if unknown."""
     try:
+        # By inode, as the kernel's list of locks names no path.
         inode = str(path.stat().st_ino)
         # A line looks like this: 2: POSIX  ADVISORY  WRITE 9599 fe:00:2146732 1073741825 1073741825
         fields = (line.split() for line in LOCKS.read_text().splitlines())
         of_file = [each for each in fields if each[-3].split(":")[-1] == inode and each[-1] != "EOF"]
+        # The byte that a writer holds; readers hold others.
         pids = [each[-4] for each in of_file if int(each[-2]) <= RESERVED <= int(each[-1])]
     except (OSError, LookupError, ValueError):
         return "another process"

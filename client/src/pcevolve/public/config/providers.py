@@ -41,7 +41,7 @@ class PublicProvider(requests.TextSettings[None], requests.ImageSettings, reques
     price: Price | None = None
     max_requests: Annotated[
         int | None,
-        Field(ge=1, description="Most requests that the run may make, retries included."),
+        Field(ge=1, description="Upper limit on the run's requests, retries included."),
         Setting(resumable=True),
     ] = None
     yes: Annotated[
@@ -51,7 +51,7 @@ class PublicProvider(requests.TextSettings[None], requests.ImageSettings, reques
     ] = False
     size: Annotated[
         requests.Pixels | None,
-        Field(description="Pixels per side; else the model's own, or 512."),
+        Field(description="Pixels per side. Default: the model's own size, or 512."),
         Setting(public=True, needs="size"),
     ] = None
     greeting: Annotated[
@@ -81,6 +81,6 @@ class PublicProvider(requests.TextSettings[None], requests.ImageSettings, reques
     ] = 300.0
     first_contact: Annotated[
         Seconds,
-        Field(description="Seconds to keep trying to reach the API at first."),
+        Field(description="Seconds to keep trying to reach the API at the start of a run."),
         Setting(resumable=True),
     ] = 10.0

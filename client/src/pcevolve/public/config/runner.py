@@ -66,7 +66,8 @@ class PublicPrivacy(public.PrivacySettings[None]):
         Seconds | None,
         AfterValidator(_tick),
         Field(
-            description="Private work lasts a multiple of these seconds; 0: not hidden. Else half a second, or more."
+            description="Private work takes a multiple of this many seconds; 0: not hidden. Default: half a "
+            "second or more."
         ),
         Setting(resumable=True),
     ] = None

@@ -67,13 +67,17 @@ On the development data means beat votes at 0.56 (two shots, epsilon 10) and los
 
 def find_method(name: str) -> Method:
     """Find a method by its name, or by its name in the paper's tables (else ``UsageError``)."""
+    # No user can choose this name: such a run has a command of its own, so it is in no list of methods.
     if name == FROM_RELEASE:
         return _load("control:FOLLOWING")
+    # By the own name first: a paper's name for one method must never shadow another method.
     return METHODS[name] if name in METHODS else METHODS[require_method(name, METHODS)]
 
 
 def list_paid_events(plan: PublicPlan) -> tuple[Event, ...]:
     """Return the events of a whole plan on the private data."""
+    # Planned anew instead of read from the plan: a plan states sizes and options, from which the events
+    # follow.
     events = find_method(plan.method.name).plan_events(plan)
     return tuple(event for each in events.values() for event in each if not event.free)
 
@@ -94,6 +98,7 @@ def resolve_method(
 
 
 def _choose(budget: Budget, scope: Scope, appearance: str | None) -> tuple[str, str]:
+    # Pure DP first: there is nothing to compare, because dp-means and pe both need a delta.
     if budget.delta == 0:
         return "jvem", "delta is 0, which rules out Gaussian noise: jvem is the strongest pure method"
     # Public sizes alone decide: a choice by the private images' content would have to be paid for.

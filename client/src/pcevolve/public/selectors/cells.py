@@ -75,6 +75,8 @@ class Cells(ExactPicks):
                 ``anchors``:
             int64 ``(classes,)``, the public number of first candidates of each class.
         """
+        # The sizes go on record: when this measurement is used again, later rounds have added candidates
+        # behind the first ones, which alone are anchors.
         event, sizes = single_event(events), _sizes(inputs)
         around = replace(inputs, pools=find_anchors(inputs, sizes))
         votes = cast_votes(private, around, count=1)
@@ -85,12 +87,14 @@ class Cells(ExactPicks):
 
     def pick(self, measured: Measurement, inputs: SelectionInput) -> tuple[IntArray, ...]:
         """Pick candidates of each class without replacement, by their cells' counts, with public Gumbel noise."""
+        # By the recorded sizes, not by this round's pools, which have grown since the records were counted.
         anchors = find_anchors(inputs, measured["anchors"])
         parts = np.split(measured["cells"], np.cumsum([len(each) for each in anchors])[:-1])
         of_classes = enumerate(zip(parts, anchors, strict=True))
         return tuple(_best(part, own, inputs, target) for target, (part, own) in of_classes)
 
     def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
+        # Counted from the pools again: a record that states its own sizes could shift counts between classes.
         sizes = _sizes(inputs)
         cells = sum(len(each) for each in find_anchors(inputs, sizes))
         form = {"cells": (np.float64, (cells,)), "anchors": (np.int64, sizes.shape)}
@@ -101,6 +105,7 @@ class Cells(ExactPicks):
 def _best(cells: FloatArray, anchors: FloatArray, inputs: SelectionInput, target: int) -> IntArray:
     pool, eligible = inputs.pools[target], inputs.eligible(target)
     usable = np.flatnonzero(np.isfinite(anchors).all(axis=1))
+    # Any rule that ignores the private data would do here; this one spreads over all cells.
     near = eligible % len(cells)  # where none of the first candidates can be used
     if len(usable):
         near = usable[nearest_anchors(pool, eligible, anchors[usable], around_firsts=inputs.cells is None)]
@@ -109,6 +114,8 @@ def _best(cells: FloatArray, anchors: FloatArray, inputs: SelectionInput, target
     scores = np.log(np.maximum(cells[near], LEAST) / inhabitants)
     # Best first after Gumbel noise on logarithms is a draw without replacement in which each has its share.
     scores += inputs.random(target).gumbel(size=len(eligible))
+    # If more are wanted than there are candidates, the draw repeats in its own order: public, and alike on
+    # every machine.
     return np.resize(eligible[np.argsort(-scores, kind="stable")], inputs.wanted)
 
 
@@ -135,12 +142,14 @@ def find_anchors(inputs: SelectionInput, sizes: Sequence[int] | IntArray) -> tup
         inputs: Its pools begin with the first candidates.
         sizes: int64 ``(classes,)``: the number of first candidates of each class.
     """
+    # Candidates are only ever appended, so the first ones are at the same places in every round.
     firsts = [pool[:size] for pool, size in zip(inputs.pools, sizes, strict=True)]
     return tuple(first if inputs.cells is None else _group(first, inputs.cells) for first in firsts)
 
 
 def _group(first: FloatArray, count: int) -> FloatArray:
     """Cluster the usable candidates; if none is usable, return the first ``count``."""
+    # A cluster centre of an unusable candidate would be NaN, and then no record had a nearest cell.
     usable = first[np.isfinite(first).all(axis=1)]
     return find_centres(usable, count) if len(usable) else first[:count]
 
@@ -158,7 +167,10 @@ def choose_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
         share: The part that is left of the vote of a text with a secret, in [0, 1]; see
             ``dp.attacks.secret_share``.
     """
+    # By nominal shots and the plan's noise, both public: a number that followed the private counts would have
+    # to be paid for.
     sigma = float(event.value) * histogram_sensitivity(scope.relation)
+    # At most one cell for each first candidate: there is no finer division of the space.
     return min(initial, max(FEWEST, int(scope.shots * share / (CLEAR * sigma))))
 
 
@@ -178,8 +190,10 @@ METHOD = Method(
     worst_case=moving_vote,
     rounds=always(4),
     prototypes=None,
+    # As in Private Evolution: nearly a new image at first, small changes in the end.
     schedule=Schedule(0.98, 0.6),
     initial=4,
+    # Anchors stay candidates in every round, and the counts apply to all rounds alike.
     pool="all",
     keep="selected",
 )

@@ -37,11 +37,12 @@ def choose_renditions(plan: PublicPlan, appearance: Receipt | None) -> tuple[Ren
     """Return the renditions in which candidates are judged.
 
     Returns:
-        One rendition. Under ``auto`` two, of which the first matches the private images.
+        One rendition. Under ``auto`` two, of which the second matches the private images.
     """
     if appearance is None:
         return (None,)
     released = Appearance.released(appearance.values)
+    # Images as they came stand first, so that index 1 means "matched" wherever the two are compared.
     return (None, released) if plan.method.appearance == "auto" else (released,)
 
 
@@ -78,6 +79,7 @@ class Chooser:
         """Return the selector's input for each rendition; the latest two inputs stay in memory with their caches."""
         wanted = list(renditions)
         for known, shown, seen, all_inputs in self._latest:
+            # Identity, not equality: to compare two pools costs more than to build their inputs.
             if (known, seen) == (iteration, wanted) and shown is pool:
                 return all_inputs
         # When earlier candidates can no longer be chosen, their embeddings would only fill memory.
@@ -85,6 +87,8 @@ class Chooser:
             self._forget_others(pool)
         self._shown[:] = wanted
         made = tuple(self._make_inputs(iteration, pool, rendition) for rendition in wanted)
+        # Two alone: each holds the embeddings of a whole pool, and show, release and assessment ask for them
+        # again.
         self._latest[:] = [*self._latest[-1:], (iteration, pool, wanted, made)]
         return made
 
@@ -92,9 +96,11 @@ class Chooser:
         """Embed and measure the images of a call in advance, if the next release compares them."""
         plan = self.plan
         compared = call.iteration < plan.method.iterations or plan.selects
+        # With lookahead a candidate is judged by its variations alone, so its own image is never embedded.
         by_views = plan.method.lookahead > 0 and call.iteration < plan.method.iterations
         if not compared or call.purpose not in (("look",) if by_views else ("create", "vary")):
             return
+        # Only the first images: the public guess of the appearance is what the provider draws by words.
         if 0 in plan.releases and not call.iteration:
             for each in made:
                 self._appearance(each.digest)
@@ -109,6 +115,7 @@ class Chooser:
         shown = {view.digest for each in all_of_them for view in pool.views.get(each.id, (each,))}
         for digest, rendition in [key for key in self._embedded if key[0] not in shown]:
             del self._embedded[digest, rendition]
+        # The inputs in memory may belong to images that were just forgotten.
         self._latest.clear()
 
     def choose(
@@ -126,6 +133,7 @@ class Chooser:
         if len(picks) > 1:
             shown = zip(all_inputs, picks, strict=True)
             gaps = [distance_to_released_means(measured, inputs, picked) for inputs, picked in shown]
+            # One ruler for both renditions: steps of different lengths could not be compared.
             near = all_inputs[0].ruler(measured).count_steps(np.array(gaps))
             # Equal distances leave images as they came, so that run and audit break the tie alike.
             best, values = (picks[1], MATCHED) if near[1] < near[0] else (picks[0], AS_IS)
@@ -137,6 +145,7 @@ class Chooser:
     ) -> bool:
         """True if a receipt's choices follow from the measurement, up to rounding on another machine."""
         picked = [_indices(pool.candidates[label], receipt.of(label)) for label in self.plan.labels]
+        # ``_indices`` drops unknown candidates, so a receipt that names one is too short here.
         if any(len(indices) != all_inputs[0].wanted for indices in picked):
             return False
         if len(all_inputs) == 1:
@@ -148,6 +157,8 @@ class Chooser:
         taken = int(receipt.values == MATCHED)
         picks = [self.selector.pick(measured, inputs) for inputs in all_inputs]
         gaps = [distance_to_released_means(measured, *each) for each in zip(all_inputs, picks, strict=True)]
+        # Another machine may have measured each distance a little longer or shorter. It could have taken
+        # either rendition when the intervals overlap.
         fewest, most = all_inputs[0].ruler(measured).bound_steps(np.array(gaps))
         nearer = fewest[1] < most[0] if taken else most[1] >= fewest[0]
         return bool(nearer) and self.selector.is_picked(measured, all_inputs[taken], picked)
@@ -204,6 +215,7 @@ class Chooser:
 
     def _mean(self, digests: Sequence[str], rendition: Rendition) -> FloatArray:
         rows = np.stack([self._embedded[digest, rendition] for digest in digests])
+        # If no variation can be decoded, NaN goes on: then the candidate is not eligible.
         usable = rows[np.isfinite(rows).all(axis=1)]
         return np.asarray((usable if len(usable) else rows).mean(axis=0), dtype=np.float64)
 
@@ -219,9 +231,13 @@ class Chooser:
         decode = find_medium(self.plan.modality.kind).decode
         for start in range(0, len(due), TOGETHER):
             some = due[start : start + TOGETHER]
+            # Decoded in the rendition that is judged: matching an image's appearance changes its pixels,
+            # hence its embedding.
             rows = self.encoder.embed([decode(self.received(digest), rendition) for digest in some])
             self._embedded.update(
-                ((digest, rendition), row.copy()) for digest, row in zip(some, rows, strict=True)
+                # A copy: a row of the batch's array would keep the whole batch in memory.
+                ((digest, rendition), row.copy())
+                for digest, row in zip(some, rows, strict=True)
             )
 
 
@@ -234,6 +250,8 @@ def find_frame(plan: PublicPlan, encoder: Encoder) -> PublicFrame | None:
     """Return the public frame that a plan names, or None (``ModelError`` if the encoder brings another frame)."""
     if plan.encoder.frame is None:
         return None
+    # By digest, not by name: a frame of another version gives other coordinates, and the audit would blame
+    # the run.
     if encoder.frame is None or encoder.frame.digest != plan.encoder.frame:
         raise ModelError(
             f"the run was judged in the public frame with sha256 {plan.encoder.frame}, which encoder {encoder.name} of "
@@ -247,6 +265,7 @@ def _indices(candidates: Sequence[Candidate], chosen: Sequence[Chosen]) -> IntAr
 
     Unknown ones are left out.
     """
+    # With the digest: an id alone could stand for another image in a forged receipt.
     known = {Chosen(each.id, each.digest): index for index, each in enumerate(candidates)}
     return np.array([known[each] for each in chosen if each in known], dtype=np.int64)
 

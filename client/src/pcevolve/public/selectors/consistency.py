@@ -40,6 +40,7 @@ def are_eligible(drawn: NDArray[np.int64], inputs: SelectionInput) -> bool:
 def repeats(picked: IntArray, distinct: int) -> bool:
     """True if the first ``distinct`` picks differ from each other and the rest repeat them in the same order."""
     first = picked[:distinct]
+    # A client that repeated picks as it likes could write a message into the order of the dataset.
     return len(set(first.tolist())) == len(first) and bool((picked == np.resize(first, len(picked))).all())
 
 
@@ -61,15 +62,20 @@ class Order:
     def surely_before(self, place: int) -> NDArray[np.bool_]:
         """Mark candidates that come before this one on every machine, bool ``(n,)``."""
         earlier = np.arange(len(self.low)) < place
+        # Equal on every machine: both bounds meet, or the candidates are the same bytes. Then the place
+        # decides.
         tied = (self.high == self.low[place]) | (self.first == self.first[place])
         return np.asarray((self.high < self.low[place]) | (tied & earlier))
 
     def could_be_among(self, most: int) -> NDArray[np.bool_]:
         """Mark candidates that fewer than ``most`` others certainly precede, bool ``(n,)``."""
+        # Only those whose highest value is below this one's lowest certainly come before it.
         return self._count(self.high, self.low) < most
 
     def are_among(self, most: int) -> NDArray[np.bool_]:
         """Mark candidates that fewer than ``most`` others may precede, bool ``(n,)``."""
+        # A candidate whose own interval is open counts itself among those that may precede it; it is taken
+        # out again.
         return self._count(self.low, self.high) - (self.low < self.high) < most
 
     def _count(self, of: FloatArray, against: FloatArray) -> IntArray:
@@ -89,6 +95,7 @@ def surround(inputs: SelectionInput, target: int, winner: int, ruler: Ruler) -> 
     private data. If the pool is too small, the same candidates repeat in the same order.
     """
     others = inputs.eligible(target)
+    # The drawn candidate is the first pick, so it must not be its own nearest neighbour.
     others = others[others != winner]
     pool = inputs.pools[target]
     near = ruler.count_steps(distances(pool[[winner]], pool[others])[0])
@@ -104,8 +111,11 @@ def is_surrounded(inputs: SelectionInput, target: int, winner: int, picked: IntA
     if picked[0] != winner or not repeats(picked, distinct) or not np.isin(picked[1:distinct], others).all():
         return False
     pool = inputs.pools[target]
+    # Both ends of a distance may be rounded otherwise on another machine, hence twice the usual error.
     near = ruler.bound_steps(distances(pool[[winner]], pool[others])[0], moved=2)
     order, left = Order(*near, find_firsts_of_equals(pool[others])), np.ones(len(others), dtype=bool)
+    # Each pick must be one that nothing left surely precedes. So every order that some machine produces
+    # passes, and no other.
     for place in np.searchsorted(others, picked[1:distinct]):
         if (order.surely_before(place) & left).any():
             return False

@@ -34,6 +34,7 @@ def mark_passing(distance: FloatArray, own: int) -> NDArray[np.bool_]:
     """
     # Without another class nothing is nearer, so ``initial`` lets all pass.
     others = np.delete(distance, own, axis=1).min(axis=1, initial=np.inf)
+    # Strictly, as published: at equal distances a candidate says nothing about its class.
     return np.asarray(np.isfinite(distance).all(axis=1) & (distance[:, own] < others))
 
 
@@ -42,6 +43,7 @@ def similarity(near: FloatArray, tau: float) -> FloatArray:
 
     Source: PCEvolve, equation 3.
     """
+    # Where all are equally near, the published formula divides 0 by 0; all are then equally good.
     spread = np.ptp(near) if len(near) else 0.0
     return np.exp(-tau * (near - near.min()) / spread) if spread > 0 else np.ones(len(near))
 
@@ -56,6 +58,8 @@ def calibrate(distance: FloatArray, own: int, tau: float) -> FloatArray:
     Returns:
         float64 ``(candidates,)`` in [0, 1].
     """
+    # Those that fail the filter keep utility 0 instead of being left out: which ones pass is private, and the
+    # exponential mechanism must be able to return any candidate.
     utility, chosen = np.zeros(len(distance)), mark_passing(distance, own)
     utility[chosen] = similarity(distance[chosen, own], tau)
     return utility
@@ -104,9 +108,13 @@ class Contrastive(Drawn):
 def class_centres(private: PrivateEmbeddings, inputs: SelectionInput) -> FloatArray:
     """Return the mean embedding of each class, float64 ``(classes, d)``; every unit has the same weight."""
     for target, label in enumerate(inputs.labels):
+        # Refused before anything is drawn: a mean of no images is NaN, and the draw would be arbitrary but
+        # paid for.
         if not (private.targets == target).any():
             raise DataError(f"class '{label}' has no private images, so it has no centre: nothing was drawn")
     shares = private.shares
+    # All classes, also for a draw of one: each utility depends on the distances to every centre, which is why
+    # draws compose sequentially.
     rows = [private.targets == target for target in range(len(inputs.labels))]
     # Weighted by unit, so that a patient of ten images does not pull a centre ten times as far.
     return np.stack([np.average(private.embeddings[row], axis=0, weights=shares[row]) for row in rows])

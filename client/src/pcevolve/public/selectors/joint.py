@@ -31,13 +31,18 @@ from pcevolve.public.selectors.selection import (
 )
 from pcevolve.public.selectors.votes import ONE_VOTE
 
+# With ten candidates a class, three classes give 1,000 tuples and four 10,000; the votes of every image are
+# computed for each.
 BLOCK = 3
 """Most classes that vote together: the number of tuples is the product of the pools' sizes."""
+# Time and memory grow with the tuples, for each private image; above this a public random part of them is
+# voted on.
 MOST_TUPLES = 20_000
 CLOSE_SHARE = Fraction(15, 100)
 """m, the share of a class's candidates that count as close to an image; a fraction, so that their number is exact."""
 CLOSE_WORTH = 0.5
 """α, a multiple of 2**-22, so that sums of votes are exact."""
+# The paper's own number of iterations, and the default of PCEvolve here.
 MOST_ROUNDS = 20
 
 
@@ -60,6 +65,8 @@ class Joint(Drawn):
         """
         event = single_event(events)
         require_mechanism(event, "exponential")
+        # One rate for all blocks: a unit's votes over all blocks add up to at most 1, so blocks compose in
+        # parallel.
         rate = draw_rate(event, inputs.relation)
         chosen = np.empty(len(inputs.labels), dtype=np.int64)
         for number, (block, tuples) in enumerate(draw_ballots(inputs)):
@@ -76,6 +83,7 @@ def draw_ballots(inputs: SelectionInput) -> list[tuple[IntArray, IntArray]]:
         each class:
         all tuples if there are at most 20,000, else 20,000 at random.
     """
+    # Public randomness: the blocks must not depend on the votes, and the auditor draws the same ones.
     random, count = inputs.random(), len(inputs.labels)
     blocks = np.array_split(random.permutation(count), math.ceil(count / BLOCK))
     return [(block, _tuples([inputs.eligible(each) for each in block], random)) for block in blocks]
@@ -106,8 +114,10 @@ def vote_for_tuples(near: Sequence[FloatArray], own: int, tuples: IntArray) -> F
         tuples: int64 ``(tuples, b)``.
     """
     chosen = np.stack([of_class[tuples[:, column]] for column, of_class in enumerate(near)], axis=1)
+    # A block of one class has no others; infinity then lets its candidates win.
     others = np.delete(chosen, own, axis=1).min(axis=1, initial=np.inf)
     close = np.zeros(len(near[own]))
+    # Of usable candidates only, which is a public number.
     close_count = math.ceil(CLOSE_SHARE * int(np.isfinite(near[own]).sum()))
     close[np.argsort(near[own], kind="stable")[:close_count]] = CLOSE_WORTH
     return np.asarray(close[tuples[:, own]] + (1 - CLOSE_WORTH) * (chosen[:, own] < others), dtype=np.float64)
@@ -132,6 +142,7 @@ def joint_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
 def choose_rounds(budget: Budget, scope: Scope) -> int:
     """Return ``T = clip(floor(epsilon K / 30), 1, 20)`` under replace-one, with 15 for 30 under add-remove."""
+    # Under replace-one a draw costs twice as much as under add-remove, so half as many rounds are affordable.
     share = Fraction(30 if scope.relation == "replace-one" else 15)
     return min(max(int(budget.epsilon * scope.shots / share), 1), MOST_ROUNDS)
 

@@ -67,8 +67,10 @@ class Schedule:
 
     def over(self, iterations: int) -> tuple[float, ...]:
         """Return the strengths of ``iterations`` rounds."""
+        # With one round there is nothing to go down to: the only round has the first degree.
         step = self.step if self.step is not None else (self.start - self.end) / max(iterations - 1, 1)
         strengths = (self.start - step * t for t in range(iterations))
+        # A schedule may also rise, and steps of a fixed size would otherwise run past the end.
         low, high = sorted((self.start, self.end))
         # Six digits: the number is sent, hashed and shown, and 0.8 - 0.02 · 3 would have seventeen.
         return tuple(round(min(max(each, low), high), 6) for each in strengths)
@@ -174,10 +176,13 @@ class Method:
 
     def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
         """Return T: the user's, if the method varies anything; else the method's own."""
+        # A method that cannot vary ignores the user's number, because its loop has no rounds at all.
         return self.rounds(budget, scope) if wanted is None or not self.varies else wanted
 
     def needs_for(self, iterations: int, vary_by: str = "image") -> frozenset[str]:
         """Return the capabilities that the dialect needs; without iterations, or by prompts, no image is ever sent."""
+        # Refused before a run, not in its first round: a dialect that cannot vary would fail after the
+        # opening was paid for.
         return CREATES if not iterations or vary_by == "prompt" else VARIES
 
     def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
@@ -186,6 +191,8 @@ class Method:
         Raises:
             UsageError: The method has no such calibration, or needs a δ.
         """
+        # Tight unless asked: the published ones add more noise for the same guarantee, and are there to
+        # repeat the papers' tables.
         if calibration == "tight":
             return self.tight(budget, scope)
         if self.published is None:
@@ -213,12 +220,16 @@ class Method:
         Raises:
             UsageError: The method has no such calibration, needs a δ, or cannot pay for the appearance.
         """
+        # Divided in this order, from the inside out: centre and counts share one round's access, and the
+        # appearance then takes its part of the whole.
         rounds = self.events(budget, self._paying_scope(scope), calibration)
         if bool(self.centre_first) if centre_first is None else centre_first:
             rounds = pay_for_centre(rounds)
         if class_counts:
             rounds = pay_for_class_counts(rounds)
         if (appearance or self.appearance_for(budget, scope, calibration)) == "as-is":
+            # Iteration 0 is kept for the appearance, also where none is released: a receipt's number means
+            # the same in every run.
             return dict(enumerate(rounds, 1))
         return dict(enumerate(pay_for_appearance(rounds)))
 
@@ -229,6 +240,8 @@ class Method:
         """
         if self.appearance == "as-is":
             return "as-is"
+        # Priced as if it were released: whether it is worth its price depends on the noise that the price
+        # leaves.
         first = pay_for_appearance(self.events(budget, self._paying_scope(scope), calibration))[0][0]
         return "as-is" if is_blurred(first, scope) else self.appearance
 
@@ -268,12 +281,15 @@ class Method:
             centre_first=plan.centre_first,
             class_counts=plan.class_counts,
         )
+        # A selection that follows from an earlier release is free. A control has no release that anything
+        # could follow from: it draws.
         free = FREE if self.selector is not None else Event("uniform")
         return {t: paid.get(t, (free,)) for t in plan.releases}
 
     def _require(self, plan: PublicPlan) -> None:
         """Refuse a plan that asks for something that the method cannot do (``UsageError``)."""
         rules = (self._faults_of_releases, self._faults_of_choice)
+        # The first fault alone: one that is corrected may remove the others.
         for fault in (each for rule in rules for each in rule(plan)):
             raise UsageError(f"method '{self.name}' {fault}")
 

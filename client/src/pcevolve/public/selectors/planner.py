@@ -115,10 +115,12 @@ def plan_for_noise(
         UsageError: The method adds no Gaussian noise, δ is 0, or the noise bounds nothing.
     """
     mode = appearance or method.appearance
+    # With the method's own appearance first; only an explicit choice stays when the noise would blur it.
     given = _at_noise(noise_multiplier, delta, method, scope, mode)
     if appearance is None and mode != "as-is" and is_blurred(given[0][0], scope):
         given = _at_noise(noise_multiplier, delta, method, scope, "as-is")
     total = epsilon((event for events in given.values() for event in events), delta)
+    # Below some noise no accountant proves anything, and an infinite epsilon would be printed as a budget.
     if not math.isfinite(total):
         raise UsageError("so little noise gives no bound: try --noise-multiplier 2")
     return _price(given, Budget(Fraction(total), delta), method, scope)
@@ -128,8 +130,10 @@ def _at_noise(
     noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, mode: str
 ) -> dict[int, tuple[Event, ...]]:
     """Scale all noise of a method's accesses alike, so that its selection has the given multiplier."""
+    # Any budget will do: all noise of a method is scaled alike, so its proportions do not depend on epsilon.
     accesses = method.accesses(Budget(Fraction(1), delta), scope, appearance=mode)
     selecting = [event for t, events in accesses.items() if t for event in events]
+    # The last Gaussian access: an earlier one of the same round pays for a centre or for counts.
     usual = next((event.value for event in reversed(selecting) if event.mechanism == "gaussian"), None)
     if usual is None:
         raise UsageError(f"method '{method.name}' adds no Gaussian noise: give --epsilon instead")
@@ -147,10 +151,12 @@ def describe_lift(lift: float, chance: float) -> str:
 def _price(
     accesses: Mapping[int, tuple[Event, ...]], budget: Budget, method: Method, scope: Scope
 ) -> BudgetPlan:
+    # Equal events are merged into one with a count, which accountants compose more tightly than a sum.
     spent = merge(event for events in accesses.values() for event in events)
     paying = next((events for t, events in accesses.items() if t and merge(events)), ())
     lift = method.lift(paying, scope) if paying else uniform_lift((), scope)
     selecting = paying[-1:]  # after a centre, which class means are measured from
+    # Named after the access that selects, which is what papers state for a method.
     multiplier = next((float(event.value) for event in selecting if event.mechanism == "gaussian"), None)
     hides = None if multiplier is None else method.sensitivity
     return BudgetPlan(
@@ -162,6 +168,8 @@ def _price(
         epsilon_total=epsilon(spent, budget.delta),
         epsilon_folder=epsilon(scale_to_folder(spent, True), budget.delta),
         totals={each.name: finite_or_none(each.epsilon(spent, budget.delta)) for each in ACCOUNTANTS},
+        # Exact, unlike the printed epsilon, which is rounded up: a budget must not be refused for its last
+        # digit.
         within_budget=within(spent, budget),
         lift_top10=lift,
         noise_multiplier=multiplier,
@@ -173,6 +181,7 @@ def _price(
 
 def _per_query(paying: tuple[Event, ...], delta: float) -> float:
     one = tuple(replace(event, count=1) for event in paying[:1])
+    # Pure where it can be: then the price of one query holds at any delta.
     pure = pure_epsilon(one)
     return epsilon(one, delta) if pure is None else above(pure)
 

@@ -125,6 +125,7 @@ def pay_for_appearance(rounds: Rounds) -> Rounds:
             "method.appearance=matched needs a method with Gaussian noise alone: choose dp-means or pe, or as-is"
         )
     precision = sum(event.count / event.value**2 for event in paid)
+    # The new access gets its share of the precision, and the others keep the rest: 1/z² adds up as before.
     first = Event("gaussian", str(round_up(1 / math.sqrt(APPEARANCE_SHARE * precision))))
     factor = Fraction(1 / math.sqrt(1 - APPEARANCE_SHARE))
     return ((first,), *(tuple(_quieter(event, factor) for event in events) for events in rounds))
@@ -158,6 +159,7 @@ def exponential_draws(draws: int) -> Calibration:
     def rounds(budget: Budget, scope: Scope) -> Rounds:
         if scope.iterations == 0:
             return ()
+        # Over all draws of the run: one round's range would fit a budget that the other rounds spend again.
         largest = largest_bounded_range(budget, draws * scope.iterations)
         return ((Event("exponential", str(largest), draws),),) * scope.iterations
 
@@ -180,6 +182,7 @@ def gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
 
 def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
     """Return a Gaussian access in the first round only; later rounds are post-processing (``UsageError`` at δ = 0)."""
+    # The whole budget in one access: later rounds choose from what it released, and pay nothing.
     first = gaussian_per_round(budget, replace(scope, iterations=min(scope.iterations, 1)))
     return (*first, *(((FREE,),) * (scope.iterations - 1)))
 
@@ -197,7 +200,11 @@ def published_gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
     if scope.iterations == 0:
         return ()
     _require_delta(budget)
+    # Over the true sensitivity: the published sigma assumes 1, and under replace-one votes move by the square
+    # root of 2.
     multiplier = classical_deviation(budget, scope.iterations) / histogram_sensitivity(scope.relation)
+    # To the nearest, not up: it reproduces a published number, and whether it fits the budget is checked
+    # elsewhere.
     return ((Event("gaussian", str(round_nearest(Fraction(multiplier)))),),) * scope.iterations
 
 
@@ -208,11 +215,13 @@ def _require_delta(budget: Budget) -> None:
 
 def best_tenth(candidates: int) -> int:
     """Return the number of candidates in the best tenth: at least one."""
+    # Rounded up, so that a small pool still has a best candidate.
     return math.ceil(candidates / 10)
 
 
 def uniform_lift(events: tuple[Event, ...], scope: Scope) -> float:
     """Return the lift of a uniform draw: the best tenth's share of the candidates, 0.1 if ten divides their number."""
+    # Not simply 0.1: of fifteen candidates two are the best tenth, and a lift is compared with this number.
     return best_tenth(scope.candidates) / scope.candidates
 
 

@@ -136,10 +136,12 @@ class SelectionInput:
         """The frame in which means are released: the given one, or one built from the candidates."""
         if self.frame is not None:
             return self.frame
+        # Computed once per input and shared by measure, pick and audit: a decomposition of all candidates.
         return self._find_frame()
 
     def with_recorded_frame(self, centre: FloatArray, axes: FloatArray) -> Self:
         """Return this input in a frame with the given centre and axes, which another machine may have rounded."""
+        # The own frame where it is the same: the recorded one would be built again for nothing.
         if self.coordinates.equals(centre, axes):
             return self
         return replace(self, frame=self._find_frame((centre, axes)))
@@ -160,11 +162,15 @@ class SelectionInput:
 
         Public.
         """
+        # If none is usable, all are eligible: an empty choice would change the number of images, and a run
+        # ends before that for another reason.
         usable = np.flatnonzero(np.isfinite(self.pools[target]).all(axis=1))
         return usable if len(usable) else np.arange(len(self.pools[target]))
 
     def random(self, *purpose: int) -> np.random.Generator:
         """Return a public random generator for one purpose."""
+        # A generator of its own for each purpose, so that one draw more in one place shifts no draw
+        # elsewhere.
         return np.random.default_rng([self.seed, *purpose])
 
 
@@ -239,6 +245,8 @@ def round_down(values: FloatArray) -> FloatArray:
 
 def single_event(events: Events) -> Event:
     """Return the only event of a selector that makes one access (``ValueError`` for none or several)."""
+    # Refused, because a second event would be charged and not used, and without one nothing pays for the
+    # look.
     if len(events) != 1:
         raise ValueError(f"{len(events)} events do not pay for this selector's one")
     return events[0]
@@ -246,6 +254,7 @@ def single_event(events: Events) -> Event:
 
 def require_mechanism(event: Event, mechanism: str, accesses: int = 1) -> None:
     """Refuse an event of another mechanism, or with another number of accesses (``ValueError``)."""
+    # The ledger charged this event; noise of another kind would not be what was paid for.
     if event.mechanism != mechanism or event.count != accesses:
         raise ValueError(
             f"an event '{event.mechanism}' x {event.count} does not pay for this selector's "
@@ -260,6 +269,7 @@ def unit_shares(units: IntArray) -> FloatArray:
         units: int64 ``(images,)``: equal numbers are one privacy unit.
     """
     _, unit, sizes = np.unique(units, return_inverse=True, return_counts=True)
+    # Rounded down: three thirds must never add up to more than one unit's vote.
     return round_down(1.0 / sizes)[unit]
 
 
@@ -277,7 +287,10 @@ def moving_vote(relation: Relation) -> WorstCase:
     east, west, north = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.1)
     return WorstCase(
         pools=((east, west), (north, north)),
+        # One common unit of each class: a class without units has no mean, and an empty histogram hides the
+        # difference.
         common=((0, west), (1, north)),
+        # Far outside of the clipping ball, so that clipping, and not the point, bounds what the unit adds.
         first=(0, (30.0, 0.0)),
         second=(0, (-30.0, 0.0)) if relation == "replace-one" else None,
     )

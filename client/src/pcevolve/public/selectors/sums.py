@@ -120,6 +120,8 @@ class CentreFirst:
         frame, inputs, prior = self.frame, self.inputs, typical_by_class(self.frame, self.inputs)
         points, expected = frame.points(private.embeddings), inputs.shots * len(inputs.labels)
         radius = DEVIATION_RADIUS * frame.radius
+        # The mean of the classes' priors, with equal weights, as the private classes are assumed to have
+        # equally many shots.
         guess = prior.mean(axis=0)
         pooled = noise.gaussian(
             f"{inputs.key}/middle", pooled_sum(points, private, frame.radius), self._sigmas[0]
@@ -177,6 +179,8 @@ class CentreFirst:
 
     @property
     def _sigmas(self) -> tuple[float, float]:
+        # The centre is pooled, so its sensitivity is that of one sum in the ball; the deviations are clipped
+        # to half of it.
         first, second = self.events
         relation, radius = self.inputs.relation, self.frame.radius
         return (
@@ -191,6 +195,8 @@ def choose_release(frame: Frame, inputs: SelectionInput, events: Events) -> AtOn
     Raises:
         ValueError: There are none, or more than two.
     """
+    # The number of events is the plan's word for it: a centre is released if and only if somebody pays for
+    # one.
     if len(events) == 2:
         return CentreFirst(frame, inputs, events)
     return AtOnce(frame, inputs, single_event(events))
@@ -207,6 +213,8 @@ def class_sums(points: FloatArray, private: PrivateEmbeddings, classes: int, rad
 
 def pooled_sum(points: FloatArray, private: PrivateEmbeddings, radius: float) -> FloatArray:
     """Sum the clipped points of all classes, float64 ``(k,)``; see ``class_sums``."""
+    # One group for all classes: a centre needs less noise, because one sum over all images is divided by all
+    # of them.
     (total,) = _sums(points, private, np.zeros_like(private.targets), 1, radius)
     return np.asarray(total)
 
@@ -229,6 +237,8 @@ def clip(points: FloatArray, radius: float) -> FloatArray:
 
 def typical_by_class(frame: Frame, inputs: SelectionInput) -> FloatArray:
     """Return the mean point of each class's candidates, float64 ``(classes, k)``; public."""
+    # Of the candidates, not of the private images: the prior must be public, and candidates follow the
+    # prompt.
     return np.array([typical(frame.points(pool)) for pool in inputs.pools])
 
 
@@ -264,10 +274,14 @@ def release_appearance(
 
     sigma = deviation(event, CLIP_RADIUS * bounded_sum_sensitivity(relation))
     noisy = noise.gaussian("appearance", _appearance_sum(rows - MIDDLE, unit_of), sigma) / expected + MIDDLE
+    # The usual weight of a noisy mean against a prior: with much noise the provider's own appearance is kept.
     trust = PRIOR_VARIANCE / (PRIOR_VARIANCE + (sigma * noise_factor / expected) ** 2)
+    # Moved into the range of appearances after the noise, which can push a number out of it: post-processing
+    # is free.
     return Appearance.nearest(prior.vector + trust * (noisy - prior.vector))
 
 
 def _appearance_sum(offsets: FloatArray, unit_of: IntArray) -> FloatArray:
+    # Measured from the middle, where typical images are: their vectors are short, and few are clipped.
     weighted = clip(offsets, CLIP_RADIUS * (1 - ROUNDING_SHARE)) * unit_shares(unit_of)[:, None]
     return np.array([math.fsum(column) for column in weighted.T])

@@ -66,6 +66,7 @@ class Figures(NamedTuple):
         """True if ``words_agree`` could be the recorded value, given images that lie between two classes."""
         if self.words_agree is None or recorded is None:
             return recorded == self.words_agree
+        # Two kinds of doubt: images that lie between two classes, and the last digits of any distance.
         margin = self.words_unsure + UNSURE
         inside = self.words_agree - margin - STEP / 2 <= recorded <= self.words_agree + margin + STEP / 2
         return inside and recorded == round(recorded, DIGITS)
@@ -98,13 +99,17 @@ def find_figures(
     """
     plan = chooser.plan
     paid = [each for each in receipts if each.iteration and each.measured]
+    # Only means around a centre: they say how far noise displaced a class, which every figure here subtracts.
     if not plan.centre_first or not paid:
         return None
+    # The last release: it had the most candidates, and the dataset was chosen by it.
     last, look = paid[-1], next((each for each in receipts if not each.iteration), None)
     inputs = join_renditions(
         chooser.find_inputs(last.iteration, pool(last.iteration), choose_renditions(plan, look))
     )
     measured = load(stored(last.measured))
+    # In the recorded frame: the means are coordinates in it, and another machine's frame may differ in the
+    # last digits.
     inputs = inputs.with_recorded_frame(measured["centre"], measured["axes"])
     shown = find_released_appearance(receipts)
     points = [chooser.points(dataset[label], shown, measured) for label in plan.labels]
@@ -113,6 +118,7 @@ def find_figures(
         return None
     found = classes_apart(measured, inputs, last.events), *far, agreement(measured, points)
     asked = pool(last.iteration).candidates
+    # Images of the first generation, which no release has influenced: they are what the words alone give.
     first = [[each for each in asked[label] if not each.iteration] for label in plan.labels]
     words = [chooser.points(each, shown, measured) for each in first]
     return Figures(*found, *agree_by_words(measured, words, inputs.ruler(measured)))
@@ -155,6 +161,7 @@ def distances(
             are unusable images, and a class without any usable one does not count.
     """
     of_all = (np.linalg.norm(rows - aim, axis=1) for rows, aim in zip(points, aims_of(measured), strict=True))
+    # Sorted, because the second figure takes the nearest quarter of each class.
     far = [np.sort(gaps[np.isfinite(gaps)]) for gaps in of_all if np.isfinite(gaps).any()]
     if not far:
         return None
@@ -162,6 +169,7 @@ def distances(
     noise = CentreFirst(inputs.coordinates, inputs, events).deviation_noise / DEVIATION_RADIUS
 
     def take_noise_off(gaps: Sequence[FloatArray]) -> float:
+        # The mean of the classes' means: a class with few usable images counts as much as the others.
         mean = float(np.mean([each.mean() for each in gaps]))
         return math.sqrt(max(mean**2 - noise**2, 0.0)) / inputs.coordinates.radius
 
@@ -175,6 +183,7 @@ def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | No
         In [-1, 1]; 0 if all means are equal, None if fewer than two classes have images.
     """
     seen = [target for target, rows in enumerate(points) if np.isfinite(rows).any()]
+    # One class has no direction in which it could differ from another.
     if len(seen) < 2:
         return None
     made = np.stack([np.nanmean(points[target], axis=0) for target in seen])
@@ -200,6 +209,7 @@ def agree_by_words(
     usable = np.isfinite(rows).all(axis=1)
     if classes < 2 or not usable.any():
         return None, 0.0
+    # The class that was asked for, of each image that could be decoded.
     own = np.repeat(np.arange(classes), [len(each) for each in points])[usable]
     far = np.sqrt(squared_distances(rows[usable], means_of(measured)))
     least, most = ruler.bound_steps(far)
@@ -209,6 +219,7 @@ def agree_by_words(
     sure = most[places, own] < np.where(others, least, np.inf).min(axis=1)
     lost = least[places, own] > np.where(others, most, np.inf).min(axis=1)
     between = len(own) - int(np.count_nonzero(sure) + np.count_nonzero(lost))
+    # Scaled so that 0 is chance and 1 is all: the share of one class in two and of one in ten mean the same.
     return (share * classes - 1) / (classes - 1), between / len(own) * classes / (classes - 1)
 
 
@@ -224,6 +235,7 @@ def separability(points: Sequence[FloatArray]) -> float | None:
         classes have two images.
     """
     kept = [rows[np.isfinite(rows).all(axis=1)] for rows in points]
+    # A lone image has no others of its class whose mean it could be nearest to.
     kept = [rows for rows in kept if len(rows) > 1]
     if len(kept) < 2:
         return None
@@ -242,6 +254,7 @@ def _list_near(name: str, value: float | None) -> list[float | None]:
     if value is None:
         return [None]
     margin = UNSURE * max(1.0, abs(value))
+    # Only those two are roots of a difference.
     if name not in ("distance", "nearest"):
         return [value, value - margin, value + margin]
     # The subtracted noise is the same on all machines and a square; near 0 the root is steep and as
@@ -253,4 +266,5 @@ def _round(name: str, number: float | None) -> float | None:
     """Round to ``DIGITS`` decimals, and a large number to the digits on which two machines agree."""
     if number is None or name == "agreement":
         return None if number is None else round(number, DIGITS)
+    # Significant digits, because a large figure differs between machines in proportion to itself.
     return round(float(f"{number:.{SIGNIFICANT}g}"), DIGITS)

@@ -62,6 +62,8 @@ def release_counts(
     anything.
     """
     require_mechanism(event, "gaussian")
+    # The histogram of all classes is one vector: a unit that changes its class moves two entries, hence the
+    # root of 2 under replace-one.
     sigma = deviation(event, histogram_sensitivity(inputs.relation))
     noisy = noise.gaussian(f"{inputs.key}/{name}", counts, sigma)
     return round_to_noise_scale(noisy, sigma * inputs.noise_factor)
@@ -117,6 +119,8 @@ class Votes(ExactPicks):
         """True for one rounded number for each candidate of all classes, and for each class if counts were paid for."""
         sizes = {"counts": len(inputs.labels), "votes": int(_starts(inputs)[-1])}
         paid = {name: event for (name, _), event in zip(self._queries(events), events, strict=True)}
+        # One number for each candidate, usable or not: a shorter array would show which ones the private
+        # images could not see.
         return has_shape(measured, {name: (np.float64, (sizes[name],)) for name in paid}) and all(
             could_be_counts(measured[name], event, inputs) for name, event in paid.items()
         )
@@ -140,8 +144,11 @@ class Votes(ExactPicks):
         eligible = inputs.eligible(target)
         # H is subtracted after the noise, so it costs nothing; probabilities cannot be negative.
         kept = np.maximum(votes[eligible] - inputs.threshold, 0.0)
+        # Ranked, a candidate is kept once; drawn, one with many votes may be kept several times.
         if self.ranked and not inputs.drawn:
             return np.resize(eligible[np.argsort(-kept, kind="stable")], inputs.wanted)
+        # Uniform where noise left no positive vote: some candidate has to be returned, and which one must not
+        # depend on the data.
         weights = kept / kept.sum() if kept.sum() > 0 else None
         return np.asarray(inputs.random(target).choice(eligible, inputs.wanted, p=weights), dtype=np.int64)
 
@@ -165,11 +172,14 @@ class ExponentialVotes(ExactPicks):
         """
         event = single_event(events)
         require_mechanism(event, "exponential", accesses=event.count)
+        # A vote that moves changes two scores under replace-one: the rate is halved so that the paid range
+        # holds.
         rate = draw_rate(event, inputs.relation)
         parts = _by_class(self.histogram(private, inputs), inputs)
         chosen = np.empty((len(parts), event.count), dtype=np.int64)
         for target, part in enumerate(parts):
             eligible, key = inputs.eligible(target), f"{inputs.key}/{inputs.labels[target]}"
+            # With replacement: each draw is an access of its own with the same scores, as its price assumes.
             for draw in range(event.count):
                 chosen[target, draw] = eligible[noise.exponential(f"{key}/{draw}", part[eligible], rate)]
         return {"chosen": chosen}
@@ -197,6 +207,7 @@ def count_units(private: PrivateEmbeddings, inputs: SelectionInput) -> FloatArra
 
     A unit of several images adds 1 in all.
     """
+    # By shares: a patient of three images in two classes counts a part in each, and 1 in all.
     return np.bincount(private.targets, private.shares, minlength=len(inputs.labels)).astype(np.float64)
 
 
@@ -220,6 +231,7 @@ def cast_votes(private: PrivateEmbeddings, inputs: SelectionInput, count: int | 
 
 def count_votes(votes: IntArray, shares: FloatArray, inputs: SelectionInput) -> FloatArray:
     """Sum by candidate the weights, float64 ``(images,)``, of its votes."""
+    # Each of an image's q votes has the image's weight; ``norm_shares`` has made their norm right already.
     each = np.repeat(shares, votes.shape[1])
     return np.asarray(np.bincount(votes.ravel(), each, minlength=_starts(inputs)[-1]), dtype=np.float64)
 
@@ -260,6 +272,8 @@ def kept_votes(votes: float, sigma: float) -> float:
 
 def _spread(scope: Scope) -> tuple[int, float]:
     # Returns how many of the best tenth get votes, and how many each.
+    # With fewer shots than best candidates each image votes for another one, which is the ideal case for the
+    # method.
     voted = min(best_tenth(scope.candidates), scope.shots)
     return voted, scope.shots / voted
 
@@ -284,6 +298,7 @@ PE = Method(
     worst_case=moving_vote,
     published=published_gaussian_per_round,
     rounds=always(3),
+    # As many as candidates: resampling with replacement keeps the size of the population, as in the paper.
     prototypes=None,
     schedule=Schedule(0.98, 0.6),
 )

@@ -74,6 +74,7 @@ class Meter:
     def __post_init__(self) -> None:
         """Count the usage of the run's earlier processes from the record."""
         self._traffic = Traffic(self.transcript.plan())
+        # From the record, not from a counter in a file: a limit holds over all processes of a run.
         for entry in self.transcript.entries:
             self.note(entry.record)
 
@@ -85,6 +86,7 @@ class Meter:
     @property
     def greetings(self) -> int:
         """Number of requests so far that are not calls of the plan: questions about the API."""
+        # Counted apart, as they bring no images but are requests all the same.
         return sum(each.call is None for each in self._traffic.attempts)
 
     @property
@@ -110,6 +112,7 @@ class Meter:
     def spell_price(self, images: int, cost: float | None) -> str:
         """Describe a number of images or texts and their cost; ``cost`` is None if unknown."""
         what = MODALITIES[self.dialect.abilities.makes].nouns.count(images)
+        # A known cost is stated even where the API is near: its owner may charge for it.
         if cost is not None:
             return f"{what}, {spell_money(cost, self.dialect)}"
         if self.nearby:
@@ -128,11 +131,13 @@ class Meter:
                 f"the run has made {self.requests} requests, all that provider.max_requests allows; nothing is "
                 f"lost: continue with --resume RUN and a higher provider.max_requests"
             )
+        # From the first silent answer on the sum is a guess, and a limit on a guess protects nobody.
         if allowed.cost is not None and self._untold:
             raise AllowanceError(
                 "the API did not say what an answer cost, so --max-cost cannot be kept; nothing is lost: continue "
                 "with --resume RUN and --set provider.price=PRICE, or without --max-cost"
             )
+        # With the next request's own cost: a limit that is checked afterwards is exceeded once.
         if allowed.cost is not None and self.cost + due > allowed.cost + _ROUNDING:
             most = "up to " if self._lost else ""
             raise AllowanceError(
@@ -147,6 +152,7 @@ class Meter:
         if attempt is None:
             return
         images = self._images(attempt.sent.slot)
+        # Owed as soon as it is on record: a crash now leaves a request that may have been carried out.
         if attempt.outcome is None:
             self._owed += images
             self.images += images
@@ -169,6 +175,7 @@ class Meter:
         images = sum(call.count for call in due)
         # Of a job one has to ask once at least.
         each = 2 if self.dialect.makes_jobs else 1
+        # The least that is needed: retries and longer jobs come on top, and are limited as they come.
         requests = each * len(due) + (images if self.dialect.links_images else 0)
         return CostForecast(requests, images, None if self._each is None else self._each * images)
 
@@ -192,6 +199,7 @@ class Meter:
                 f"--max-cost needs provider.price: this API does not say what "
                 f"{MODALITIES[self.dialect.abilities.makes].nouns.an} costs"
             )
+        # Without a price there is nothing to compare; ``is_priced`` has refused a limit already.
         if forecast.cost is None:
             return
         whole = self.cost + forecast.cost
@@ -213,6 +221,7 @@ class Meter:
     def _may_have_made(self, attempt: Attempt) -> bool:
         """True if the provider may have made the images of an unsuccessful attempt."""
         if attempt.answer is None:
+            # Of a request that never left, such as one without a connection, nothing can be due.
             return attempt.failure not in UNSENT
         return may_have_made(attempt.answer.status, self.transcript.bodies.get(attempt.answer.body))
 
@@ -235,6 +244,7 @@ class Meter:
         if reported is None:
             self._untold |= self.allowance.price is None
             return self._expect_cost(slot)
+        # Prices may differ by size or prompt; the highest one is what a limit has to reckon with.
         self._dearest = max(self._dearest or 0.0, reported / images)
         return reported
 

@@ -89,6 +89,7 @@ class RecordedSender:
             due = True
             return self._outcome(slot, outgoing)
 
+        # The address without headers: the key is one of them, and the text becomes part of messages.
         return patience.until_answered(attempt, f"{outgoing.method} {outgoing.url}")
 
     def announce(self, slot: str, outgoing: Outgoing) -> None:
@@ -98,6 +99,7 @@ class RecordedSender:
             EgressError: Nothing more is sent.
             AllowanceError: It would exceed the owner's limits.
         """
+        # The provider would see how long the work after the last answer took, which depends on private data.
         if self.closed:
             raise EgressError("the last request of the plan was answered: nothing more is sent")
         if self.stopping.is_set():
@@ -134,8 +136,10 @@ class RecordedSender:
             raise
         except ConnectionTroubleError as error:
             self._keep(Failed(slot=slot, reason=error.reason))
+            # A fault of the set-up, such as a certificate, which no retry mends.
             if advice := ADVICE.get(error.reason):
                 raise ProviderUnreachableError(f"{outgoing.url}: {error.reason}: {advice}") from error
+            # A connection that broke tells nothing about the request, so it is sent again.
             raise Busy(error.reason, None) from error
         # Before anything is stored: an answer that repeats the key would put it on disk and into what
         # auditors get.
@@ -153,6 +157,7 @@ class RecordedSender:
     def _on_record(self, slot: str, answer: Incoming, revealed: bool) -> Answered | Failed:
         """Return the record of an answer; an answer that repeats the key is not kept."""
         if revealed:
+            # Its reason alone goes on record, as a failure: what came is not stored anywhere.
             return Failed(slot=slot, reason="the answer repeats the API key")
         return Answered(
             slot=slot,
@@ -173,6 +178,7 @@ class RecordedSender:
         kept = isinstance(record, Answered)
         if is_success(answer.status) and not kept:
             raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")
+        # By the record's own rule: if run and audit judged differently, an honest run would look forged.
         if isinstance(record, Answered) and record.succeeded:
             return answer
         # Not the body if it repeats the key: text from it may become part of a message.
@@ -183,6 +189,7 @@ class RecordedSender:
             hint = (
                 ": a link is followed without key or redirect, and may be out of date: --resume RUN asks anew"
             )
+        # Only at the greeting: a later 404 is about a model or an image, and not about the address.
         elif record.slot == GREETING_SLOT and answer.status in UNKNOWN_PATH:
             hint = f": {self.dialect.unknown}"
         raise ProviderRefusedError(f"the API refused {outgoing.method} {outgoing.url}: {reason}{hint}")
@@ -198,6 +205,7 @@ class RecordedSender:
 def _redirect(answer: Incoming) -> str:
     """Return the target of a redirecting answer, for a message; redirects are not followed."""
     place = answer.header("Location")
+    # Not followed, because the key would go to another host, and the record would name the wrong one.
     if answer.status not in REDIRECTS or not place:
         return ""
     return f": it redirects to {printable(place)[:_LONGEST_PLACE]}, and no redirect is followed: give the right --api"

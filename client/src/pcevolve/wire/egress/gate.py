@@ -101,12 +101,14 @@ class Gate:
             EgressError: Another plan is on record, or a receipt that the ledger does not know, or this gate
                 has begun: the source of payments cannot change.
         """
+        # Compared whole: one other word in a plan gives other requests, which the record could not explain.
         known = self._transcript.plan()
         if known not in (None, plan):
             raise EgressError("this run is on record with another plan: start a new one with another --out")
         self._policy.require_beginning()
         if known is None:
             self._transcript.append(Planned(plan=plan))
+        # Set after the plan is on record, so that nothing is answered for a plan that could still be refused.
         self._measured, self._lineage, self._answered = measured, lineage, answered
         self._fix(plan, committed)
 
@@ -159,6 +161,8 @@ class Gate:
             ProviderError: No usable answer that is not the fault of one call; or too many calls failed.
             TranscriptError: The stored bytes are not what the API had sent; nothing was sent.
         """
+        # Yielded in the plan's order, whichever answer comes first: the loop must not depend on the
+        # provider's speed.
         waiting = deque(call.slot for call, _ in asks)
         try:
             for _ in self._window.answers(
@@ -176,6 +180,7 @@ class Gate:
             self._policy.forget_held()
             self._held.clear()
             raise
+        # Calls that are held have no candidates yet; the round goes on without them.
         for slot in waiting:
             yield self._answers.get(slot, ())
 
@@ -194,6 +199,7 @@ class Gate:
     def record_receipt(self, receipt: Receipt) -> None:
         """Record a receipt and its measurement, once (``EgressError`` if the ledger does not know it)."""
         self._policy.require_committed(receipt)
+        # Several calls of a round name the same receipt.
         if self._recorded.get(receipt.iteration) == receipt:
             return
         if not self._transcript.has(receipt):
@@ -205,6 +211,8 @@ class Gate:
             # The measurement is recorded before the receipt that names it, so that no crash leaves a name
             # without its bytes.
             measured = receipt.measured and self._transcript.bodies.keep(self._measured(receipt.iteration))
+            # By digest: a keeper that lost its ledger's copy must not put another measurement under an old
+            # receipt.
             if measured != receipt.measured:
                 raise EgressError(
                     f"the ledger holds another measurement than the receipt of {receipt.iteration} names"
@@ -219,10 +227,13 @@ class Gate:
         Raises:
             EgressError: Not all of the plan was carried out, and the answers give no reason to end early.
         """
+        # A closed record says that the run did all it had planned; a missing request would be unexplained.
         if not (self._policy.complete or self._is_over()):
             raise EgressError("the record cannot be closed: not all of the plan was carried out")
         self._exchange.close()
         if not isinstance(self._transcript.entries[-1].record, Finished):
+            # Bodies that no line names were kept for answers that were not used; an auditor could not explain
+            # them.
             self._transcript.prune()
             found = None if assessed is None else Assessment.of(assessed)
             self._transcript.append(Finished(sent=len(self._transcript.list_sent()), assessment=found))
@@ -234,12 +245,14 @@ class Gate:
             return False
         for slot, made in self._answers.items():
             lineage.note(lineage.plan.calls[slot], made)
+        # From what is on record, so that run and audit end at the same place.
         lineage.receipts[:] = self._recorded.values()
         return lineage.find_end() is not None
 
     def _begin(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[Brought]:
         """Answer a call from memory or the record, or announce the request that the policy builds for it."""
         call, source = ask
+        # Tried before in this process, and brought nothing; the next start asks again.
         if call.slot in self._held:
             return Ready(())
         outgoing = self._policy.request_for(call, source)
@@ -284,6 +297,8 @@ class Gate:
         """Name and keep a call's outputs; or hold it while the API may still carry it out."""
         call, _ = ask
         if brought.error is not None and brought.loss is not None:
+            # An error that may concern every request stops the run, before the budget is spent on missing
+            # images.
             if not self._policy.is_borne(brought.loss):
                 raise brought.error
             if brought.is_lost:

@@ -24,6 +24,7 @@ from pcevolve.wire.egress.address import Route, read_certificates
 from pcevolve.wire.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve_shared import images, limits
 
+# Time for several attempts of TCP; a host that is there answers the first.
 CONNECT_SECONDS = 10.0
 MAX_BYTES_BESIDE_IMAGES: Final = 2**20
 """Most bytes of an answer besides its images, and of any unsuccessful answer.
@@ -40,6 +41,7 @@ _CERTIFICATES: Final[dict[int, FailureReason]] = {
     64: "the certificate is another host's",
 }
 """OpenSSL's codes for faults that no other authority fixes: not yet valid, expired, another name or IP address."""
+# Possessive and bounded, so that no answer can make the search take longer than its length.
 _TOO_LONG: Final = "the answer took too long"
 _WRITES: Final = "/chat/completions"
 """End of the path of requests that are answered with texts."""
@@ -71,6 +73,8 @@ class HttpTransport:
         if self._closed:
             raise EgressError("the connections of this run were closed for good: nothing more can be sent")
         try:
+            # Connections are reused, as every client does: a new one for each request would be conspicuous
+            # and slow.
             own = self._free.pop()
         except IndexError:
             own = self._connect()
@@ -84,6 +88,7 @@ class HttpTransport:
         # First, so that no thread takes a connection that is about to be closed.
         self._closed = True
         for each in self._all:
+            # Cut before it is closed: closing waits for a thread that reads, and the cut wakes it.
             if each.deadline.running:
                 each.deadline.cut()
             each.http.close()
@@ -114,6 +119,8 @@ class HttpTransport:
         timeout = httpx.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
         extensions: dict[str, Any] = {"timeout": timeout.as_dict(), "trace": deadline.trace}
         target = request.target.encode("ascii")
+        # Without a proxy the recorded spelling is sent as it is; a proxy gets it from httpx, so it must be
+        # the same.
         if self._route.proxy is None:
             extensions["target"] = target  # httpx would spell some anew; what leaves is what is on record
         elif httpx.URL(request.url).raw_path != target:  # and asks a proxy for it too
@@ -158,6 +165,7 @@ class Deadline:
     def cut(self) -> None:
         """End every connection now, which unblocks its thread."""
         self.passed = True
+        # A copy: another thread may register a connection meanwhile.
         for each in list(self._sockets):
             with suppress(OSError):  # closed already
                 socket.socket.shutdown(each, socket.SHUT_RDWR)  # TLS would take its layer off first
@@ -173,6 +181,8 @@ class _Connections:
 
 def _open_connections(route: Route) -> httpx.HTTPTransport:
     """Open connections that take nothing from the environment (``UsageError`` for a file without authorities)."""
+    # With a file, that file alone: who names an authority of their own wants no other one to vouch for the
+    # API.
     trusted = authorities() if route.ca_file is None else _trust(route.ca_file)
     # No retries: every attempt is recorded first, and the library's own retries would not be.
     return httpx.HTTPTransport(verify=trusted, retries=0, trust_env=False, proxy=route.proxy)
@@ -199,6 +209,7 @@ def _receive(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
     try:
         # An error page has no image that would justify its length.
         success = is_success(answer.status_code)
+        # Raw, because decompression is how a small answer fills the memory; none is asked for.
         body = join_bounded(answer.iter_raw(), max_answer_bytes(sending.url.path, success))
     finally:
         answer.close()
@@ -210,6 +221,7 @@ def _receive(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
 
 def max_answer_bytes(target: str, success: bool) -> int:
     """Return the size limit of an answer: without images, an answer has no reason to be long."""
+    # By path and status: both are known before the first byte of the body.
     return limits.MAX_RESPONSE_BYTES if success and not target.endswith(_WRITES) else MAX_BYTES_BESIDE_IMAGES
 
 
@@ -219,6 +231,7 @@ def join_bounded(parts: Iterable[bytes], most: int) -> bytes:
     size = 0
     for part in parts:
         size += len(part)
+        # Checked at each part, so that no more than one part too many is ever held.
         if size > most:
             raise ProviderReplyError(f"the API's answer is longer than {most >> 20} MiB")
         kept.append(part)
@@ -251,6 +264,7 @@ def _reason(error: httpx.HTTPError, *, by_proxy: bool) -> FailureReason:
         return "no connection in time"
     if isinstance(error, httpx.ProxyError):
         return "the proxy refused"
+    # Before the general error, which would advise to look at the address.
     if fault := find_tls_fault(error):
         return fault
     if isinstance(error, httpx.ConnectError):
@@ -272,4 +286,5 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error and its causes."""
     while error is not None:
         yield error
+        # httpx raises from OpenSSL's error, but not always explicitly.
         error = error.__cause__ or error.__context__

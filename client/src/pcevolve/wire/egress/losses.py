@@ -30,8 +30,11 @@ UNKEPT: Final = ("the answer is too large", "the answer repeats the API key")
 """Failures in which an answer came but was not kept."""
 _BROKEN: Final = ("the connection broke", "the answer took too long")
 """Failures of a request that had left."""
+# A filter refuses some prompts of a class. An account that is blocked refuses all, and each try may be
+# billed.
 MOST_IN_A_ROW: Final = 8
 """Consecutive requests without outputs that the run tolerates; more mean a fault of the account."""
+# Each takes the whole retry time of five minutes, so three are a quarter of an hour.
 MOST_SLOW_IN_A_ROW: Final = 3
 """The same for requests that failed at every try, each for the whole retry time."""
 
@@ -76,17 +79,20 @@ def find_loss(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]
     if _failed(last, fault_of):
         ended = len(outcomes) >= TRIES and all(_failed(each, fault_of) for each in outcomes[-TRIES:])
         return FinalLoss(slow=True) if ended else None
+    # It never reached the API, or came back unreadable: that says nothing about the request.
     if isinstance(last, Failed):
         return None
     fault = fault_of(last)
     if _is_of_all(fault):
         return None
+    # By code alone: in words, a filter's answer and a wrong field look alike.
     sure = fault.coded and fault.reason == "content"
     return FinalLoss(sure, fault.reason not in (None, "content") and not fault.coded, nth=nth)
 
 
 def _is_of_all(fault: Fault) -> bool:
     """True if an answer does not concern one request alone, or the next attempt may differ."""
+    # Moderation is about this prompt, whatever the status.
     if fault.coded and fault.reason == "content":
         return False
     coded = fault.coded and fault.reason in _OF_ALL_REASONS
@@ -95,6 +101,7 @@ def _is_of_all(fault: Fault) -> bool:
 
 def _is_final(outcome: Outcome, fault_of: Callable[[Answered], Fault]) -> bool:
     """True if an attempt had an answer of its own, and not one that all requests would have had."""
+    # A success that brought too little is final too: the same request would bring the same.
     return isinstance(outcome, Answered) and (outcome.succeeded or not _is_of_all(fault_of(outcome)))
 
 

@@ -53,12 +53,14 @@ class Policy:
 
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Fix the plan and the check of payments, once (``EgressError`` for another API)."""
+        # The address is part of the plan, so a key cannot be sent to a host that the plan does not name.
         if (plan.provider.api, plan.provider.dialect) != (self._address.base_url, self._dialect.name):
             raise EgressError("the plan is for another API than the one that this run is on record with")
         # A plan with a seed for a dialect without one would describe requests that never left.
         for fault in find_misstatements(self._dialect, plan):
             raise EgressError(fault)
         self._state = RunState(plan)
+        # Images of the release that is varied were never answers of this run, so they are named by the plan.
         self._known.update((each.id, each) for each in chain(*list_start(plan).values()))
         self._committed = committed
 
@@ -107,6 +109,7 @@ class Policy:
         """
         state = self._require_state(call)
         step = self._dialect.follow_up(state.plan, self._fill(state, state.plan.calls[call.slot]), answers)
+        # Counted in answers, not by a clock, so that the audit comes to the same end.
         if step is not None and len(answers) > MOST_JOB_ANSWERS:
             raise ProviderReplyError("the API did not end a job within an hour")
         return None if step is None else self._address.outgoing(step)
@@ -124,12 +127,14 @@ class Policy:
         """
         if self._state is None:
             raise EgressError("no link is followed before the plan is fixed")
+        # At the API itself, with the key; a link elsewhere gets neither key nor cookies.
         if isinstance(link, WireRequest):
             return self._address.outgoing(link)
         return follow(self._state.plan, link)
 
     def read_links(self, call: Call, body: bytes) -> tuple[str | WireRequest, ...]:
         """Return the links in an answer (``OtherModelError`` for another model's, else ``ProviderReplyError``)."""
+        # Before its images are read: another model's are not what was paid for.
         self._require_model(call, body)
         return self._dialect.links(call, body)
 
@@ -181,6 +186,7 @@ class Policy:
     def _require_model(self, call: Call, body: bytes) -> None:
         """Refuse an answer that names another model than the requested one."""
         plan, named = self._require_state(call).plan, self._dialect.answered_by(body)
+        # An API that names no model is believed: most do not.
         if named and not is_same_model(plan.provider.answered_by or plan.provider.model, named):
             name = printable(named)[:LONGEST_NAME]
             raise OtherModelError(
@@ -247,6 +253,8 @@ class Policy:
     def note_answer(self, call: Call, brought: Sequence[Candidate]) -> None:
         """Register that a call was answered, with its outputs."""
         self._known.update((each.id, each) for each in brought)
+        # One whole success shows that key, address and fields are right, so that later refusals concern
+        # single requests.
         self._proven |= bool(brought) and all(each.digest != WITHHELD for each in brought)
         if self._state is not None:
             self._state.note_outputs(call.slot, [each.digest for each in brought])
@@ -262,6 +270,8 @@ class Policy:
 
     def _require_reason(self, state: RunState, call: Call, source: Source) -> None:
         """Refuse a source of the wrong kind for the call's purpose, and a receipt that was not paid for this call."""
+        # By type: text-to-image has no image that could leave, so a call of that purpose must not be given
+        # one.
         if not isinstance(source, _kind_of(call)):
             raise EgressError(f"request {call.slot} must carry {CARRIES[call.purpose]}")
         if not isinstance(source, Prototype):
@@ -281,8 +291,11 @@ class Policy:
         if isinstance(verdict, NoImage) or source is None:
             return api_dialect.encode(state.plan, filled, None)
         self._require_named(verdict, call, source)
+        # The chosen candidate's prompt goes out in place of its image.
         if isinstance(verdict, ItsPrompt):
             return api_dialect.encode(state.plan, filled, None)
+        # The bytes come from the record, under the digest that the rulebook names; nothing that a caller
+        # holds can leave.
         return api_dialect.encode(state.plan, filled, self._bodies.file(verdict.image.digest))
 
     def _fill(self, state: RunState, call: Call) -> Call:

@@ -57,6 +57,8 @@ class Replies:
         """
         recorded = self.transcript.outputs(call.slot)
         chains = self.transcript.answers(call.slot)
+        # An interrupted run's job goes on at the provider, and is paid for: ask for its result before asking
+        # anew.
         if recorded is None and chains and not chains[-1].cancelled:
             self._carry_on(call, chains[-1])
         # The newest first: an older answer lacked something and was repeated, and its dead links are not
@@ -64,6 +66,7 @@ class Replies:
         for chain in reversed(chains):
             try:
                 brought = self._read_chain(call, chain, recorded is not None)
+            # An older answer may have what the newest has lost.
             except (ProviderRefusedError, ProviderUnreachableError, LinkDiedError):
                 continue
             if brought is None:
@@ -71,6 +74,8 @@ class Replies:
             if recorded is not None:
                 if recorded == digests_of(brought.outputs):
                     return Brought(brought.outputs)
+            # A part of the outputs is kept, where the run bears the loss of the others; otherwise the call is
+            # sent again.
             elif brought.loss is None or (any(brought.outputs) and self.policy.is_borne(brought.loss)):
                 return brought
         if recorded is None:
@@ -91,6 +96,7 @@ class Replies:
         error = self._carry_on(call, chain)
         if error is not None:
             return self._lose(call, error)
+        # Only the last answer of a job has its result; those before it say that it goes on.
         return self.read(call, self._bodies(chain)[-1])
 
     def cancel_all(self) -> None:
@@ -104,6 +110,7 @@ class Replies:
         with self.exchange.recording:
             chain = self.transcript.answers(call.slot)[-1]
             ending = [] if chain.cancelled else self.policy.cancel_requests(self._bodies(chain))
+            # The first on record under the lock: it marks the job as cancelled for every other thread.
             for each in ending[:1]:
                 self.exchange.put_on_record(cancel_slot(call.slot, 0), each)
         for place, each in enumerate(ending):
@@ -115,6 +122,7 @@ class Replies:
         """Ask for a job's state until it is over; if it fails or has to be given up, cancel it and return the error."""
         try:
             while (due := self.policy.follow_up(call, self._bodies(chain))) is not None:
+                # Numbered by the answers on record, so that a resumed run goes on where it stopped.
                 slot = job_slot(call.slot, len(chain.answers) - 1)
                 self.patience.sleep(min(2.0 ** (len(chain.answers) - 1), LONGEST_POLL_PAUSE))
                 self.pace.wait_before_request()
@@ -129,6 +137,7 @@ class Replies:
         try:
             self.exchange.obtain(slot, due, self.patience)
         except ProviderError as error:
+            # The API may only be away: then the job's state is asked for again when the run goes on.
             if not self.policy.is_gone(self.transcript.outcomes(slot)):
                 raise
             raise ProviderReplyError(f"what became of a job cannot be learned: {error}") from error
@@ -164,6 +173,7 @@ class Replies:
             links = self.policy.read_links(call, body)
             fetched = [self._follow(call, place, link, settled) for place, link in enumerate(links)]
             outputs, error = self.policy.read_outputs(call, body, fetched)
+        # These concern every request alike, so they are no loss of a single image.
         except (OtherModelError, UnlistedHostError, LinkDiedError):
             raise
         except ProviderReplyError as broken:
@@ -194,6 +204,7 @@ class Replies:
             known = self.transcript.outputs(call.slot) is not None
             if not known and not self.policy.is_dead(self.transcript.outcomes(slot)):
                 raise
+            # The call can be sent again, which gives fresh links.
             if not settled:
                 raise LinkDiedError(str(error)) from error
             return error
@@ -201,6 +212,7 @@ class Replies:
     def _fetch(self, call: Call, place: int, link: Outgoing) -> bytes:
         """Fetch the image behind a link, or read it from the record (``ProviderReplyError``)."""
         slot = link_slot(call.slot, place)
+        # By address: a repeated answer has other links in the same slot.
         known = self.transcript.answer_from(slot, link.url)
         if known is not None:
             return require_max_size(self.transcript.bodies.get(known.body))

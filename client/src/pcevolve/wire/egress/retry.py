@@ -33,6 +33,7 @@ class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
 def require_final(status: int, found: Fault, retry_after: str | None) -> str:
     """Describe a failure that no retry would fix (``Busy`` if one may)."""
     reason = f"HTTP {status}" + (f" ({found.message})" if found.message else "")
+    # The status alone decides on loading: 503 is what servers answer while a model is read from disk.
     if found.passes:
         raise Busy(reason, retry_after, loading=status == HTTPStatus.SERVICE_UNAVAILABLE)
     return reason
@@ -92,7 +93,9 @@ class RetryPolicy:
         hint: A possible cause besides the API; empty if none is known.
     """
 
+    # Five minutes are a restart of a server; a longer outage is for a person to decide about.
     seconds: float = 300.0
+    # At the first contact a typing error is likelier than an outage.
     first: float = 10.0
     report: Callable[[Notice], None] = _report_nothing
     sleep: Callable[[float], None] = tenacity.nap.sleep
@@ -119,6 +122,8 @@ class RetryPolicy:
             # A pause that the API asks for counts towards the delay.
             stop=lambda state: tenacity.stop_before_delay(self._limit(_error_of(state)))(state),
             wait=_pause,
+            # Replaced where several requests are under way: a thread that waits has to wake when the run
+            # stops.
             sleep=self.sleep,
             before_sleep=self._tell,
         )
@@ -126,6 +131,8 @@ class RetryPolicy:
             return retrying(attempt)
         except tenacity.RetryError as error:
             reason = error.last_attempt.exception()
+            # Told apart, because waiting out a quota of a day needs another answer than a server that is
+            # down.
             wait, limit = _read_asked_seconds(reason), self._limit(reason)
             if wait > limit:
                 option = self.option if limit == self.seconds else "provider.patience"
@@ -163,8 +170,12 @@ def _loads(error: BaseException | None) -> bool:
 def _pause(state: tenacity.RetryCallState) -> float:
     """Return an exponential pause with full jitter, capped, or the API's own pause if that is longer."""
     error = _error_of(state)
+    # A loading server is asked more often: it is there, and answers as soon as it can.
     longest = LOADING_PAUSE if _loads(error) else LONGEST_PAUSE
+    # Jitter, so that clients which failed together do not come back together. It is public chance, so it may
+    # show.
     backoff = random.uniform(0.5, 1.0) * min(longest, 2.0 ** (state.attempt_number - 1))  # noqa: S311
+    # Never sooner than the API asks for: it would answer 429 again and count it.
     return max(backoff, _read_asked_seconds(error))
 
 
@@ -178,6 +189,7 @@ def spell_duration(seconds: float) -> str:
     if seconds > YEAR:
         return "more than a year"
     for word, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        # From two on, so that "1 hours" never appears.
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {word}"
     return f"{seconds:.0f} seconds"
@@ -192,4 +204,5 @@ def _seconds(retry_after: str) -> float:
         until = parsedate_to_datetime(retry_after)
     except (ValueError, OverflowError):  # a year of twenty digits
         return 0.0
+    # Only a date with a zone says when.
     return (until - datetime.now(until.tzinfo)).total_seconds() if until.tzinfo else 0.0

@@ -39,15 +39,20 @@ def _undo(found: re.Match[str]) -> str:
     if found["mark"]:
         return f"\\{found[0]}"
     if found["word"]:
+        # In lower case, AND and BREAK are plain words; no escape exists for them.
         return found[0].lower()
+    # A blank after the bracket ends the syntax of an extra network. A comment sign has no escape, so it
+    # becomes a blank.
     return "< " if found["network"] else " "
 
 
 def _in_syntax(plan: PublicPlan, call: Call) -> str:
     """Return a call's prompt with domain and label escaped; other parts may be meant as syntax."""
     prompt = plan.prompt_of(call)
+    # The longest first: a label inside of the domain words must not be escaped by itself.
     words = sorted(filter(None, {plan.data.domain, call.label}), key=len, reverse=True)
     whole = re.sub("|".join(map(re.escape, words)), lambda found: escape(found[0]), prompt)
+    # "stage:2" at the end of a prompt reads as a weight; a comma after it makes it words again.
     ends = any(prompt.rstrip().endswith(each.rstrip()) for each in words)
     return f"{whole}," if ends and _WEIGHT.search(whole) else whole
 
@@ -101,8 +106,11 @@ class A1111Dialect(Dialect):
             "width": plan.images.width,
             "height": plan.images.height,
             "batch_size": call.count,
+            # One batch of ``count`` images: more would repeat the request inside of the server.
             "n_iter": 1,
+            # The images are part of a private run, so no copy should stay on the server's disk.
             "save_images": False,
+            # Per request, instead of switching the server's checkpoint for everybody.
             "override_settings": {"sd_model_checkpoint": plan.provider.model},
         }
         if image is None:
@@ -120,6 +128,7 @@ class A1111Dialect(Dialect):
             info = _Info.model_validate_json(_InfoText.model_validate_json(strip_mark(body)).info)
         except ValidationError:
             return None
+        # The same form as in the web UI's list of checkpoints, which is what --model is compared with.
         digest = f" [{info.sd_model_hash}]" if info.sd_model_name and info.sd_model_hash else ""
         return f"{info.sd_model_name}{digest}" if info.sd_model_name else None
 
@@ -130,10 +139,12 @@ class A1111Dialect(Dialect):
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """Check only that the model exists: the web UI does not tell a checkpoint's size."""
         known = parse_answer(_Checkpoints, body).root
+        # Either name: users copy the title with its digest, scripts the bare name.
         if not any(model in {each.title, each.model_name} for each in known):
             raise no_model(model, (each.model_name for each in known))
         return None
 
     def cost(self, body: bytes) -> float:
         """Always 0: self-hosted."""
+        # Zero, not None: None would mean that a price is unknown, and --max-cost would refuse the run.
         return 0.0

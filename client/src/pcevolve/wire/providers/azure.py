@@ -27,7 +27,10 @@ class AzureDialect(PlainOpenAIDialect):
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Encode a call as for OpenAI, below the deployment."""
         asked = super().encode(plan, call, image)
+        # The operation is spelled as at OpenAI, only its place differs.
         operation = asked.path.removeprefix("/v1")
+        # Quoted whole: a deployment's name is the user's text, and a slash in it would name another
+        # operation.
         path = f"/openai/deployments/{quote(plan.provider.model, safe='')}{operation}?api-version={VERSION}"
         return WireRequest(asked.method, path, asked.body, asked.content_type)
 

@@ -20,6 +20,7 @@ from pcevolve.wire.providers.faults import Reason
 from pcevolve_shared import limits, wire
 from pcevolve_shared.blanks import question
 
+# The last five are faults: half a text that nobody wrote to an end is none.
 WITHHELD: Final = frozenset({
     "content_filter", "content_filtered", "sensitive", "safety", "recitation", "refusal",
     "guardrail_intervened", "error", "network_error", "insufficient_system_resource", "abort",
@@ -60,12 +61,14 @@ class _Choice(Reply):
     @property
     def ended_by(self) -> str:
         """The finish reason in lower case; empty if the API gives none."""
+        # Gateways pass on the spelling of the vendor behind them, such as ``MAX_TOKENS``.
         return (self.finish_reason or "").lower()
 
     @property
     def text(self) -> str:
         """The written text; empty if it was refused, filtered, cut off by a fault, or only reasoning."""
         withheld = self.ended_by in WITHHELD
+        # A refusal is a text as well, and without this check it would become a candidate.
         if self.message is None or withheld or self.message.refusal:
             return ""
         return read_answer(self.message.content)
@@ -98,6 +101,7 @@ def _request(model: str, asked: str, texts: Texts, call: Call) -> WireRequest:
         "n": call.count,
         "max_tokens": texts.tokens,
         "temperature": texts.temperature,
+        # Reduced rather than refused: the seed is public, and any function of it does.
         "seed": call.seed % SEEDS,
     }
     whole = {"model": model, "messages": [{"role": "user", "content": asked}]}
@@ -125,6 +129,8 @@ class ChatDialect(Dialect):
         is not a text is varied by a new request.
         """
         prompt = plan.prompt_of(call)
+        # Blanked here and again in the audit: the blanks follow from public values, so no text is stored
+        # twice.
         left = None if image is None else TEXTS.blank(image, call.strength or 0.0, call.seed)
         asked = prompt if left is None else question(prompt, left)
         return _request(plan.provider.model, asked, plan.texts, call)
@@ -135,6 +141,7 @@ class ChatDialect(Dialect):
 
     def trial(self, model: str) -> WireRequest:
         """Ask for two words, with as few fields as show whether ``n`` is supported."""
+        # No token limit, seed or temperature: a refusal of one of these would look like a refusal of ``n``.
         asked = {"model": model, "messages": [{"role": "user", "content": TRIAL}], "n": 2}
         return WireRequest("POST", wire.CHAT, encode_json(asked))
 
@@ -148,6 +155,7 @@ class ChatDialect(Dialect):
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """Return None, because texts have no size (``UsageError`` if the API's list of models lacks this one)."""
         listed = [each.id for each in parse_answer(_Models, body).data]
+        # An empty list says nothing: some gateways list no model and answer for all.
         if listed and model not in listed:
             raise no_model(model, listed)
         return None

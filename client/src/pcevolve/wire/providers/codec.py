@@ -22,6 +22,7 @@ from pcevolve.wire.providers.faults import read_message
 from pcevolve_shared import images
 
 Model = TypeVar("Model", bound=BaseModel)
+# Enough to recognise an API by, short enough for one line: the names come from the provider.
 _MOST_FIELDS, _LONGEST_FIELD = 6, 40
 _SUFFIXES: Final = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
 
@@ -38,12 +39,14 @@ JobId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 def require_same_job(asked: str, answered: str) -> None:
     """Refuse an answer about another job than the requested one (``ProviderReplyError``)."""
+    # A provider could otherwise make one job's result count for another, and so choose among seeds.
     if answered != asked:
         raise ProviderReplyError("the API answered about a different job")
 
 
 def encode_json(fields: Mapping[str, Any]) -> bytes:
     """Serialise canonically, so that equal calls are equal bytes."""
+    # No NaN: it is not JSON, and a server may read it as it likes.
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -56,6 +59,7 @@ def encode_form(fields: Mapping[str, str], image: bytes | None, name: str = "ima
     """Return content type and body of a form: text parts in order, and last the file part ``image``."""
     parts = [_text(name, value) for name, value in fields.items()]
     if image is not None:
+        # Last, so that a server has read every field before the large part begins.
         parts.append(_file(image, name))
     boundary = _boundary(parts)
     line = b"--" + boundary.encode()
@@ -65,14 +69,18 @@ def encode_form(fields: Mapping[str, str], image: bytes | None, name: str = "ima
 
 def parse_answer(model: type[Model], body: bytes) -> Model:
     """Validate an answer (``ProviderReplyError``, which does not repeat its content, if it breaks the contract)."""
+    # A byte order mark is no JSON, and some servers on Windows begin with one.
     body = strip_mark(body)
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
+        # The first alone, without its input: an answer may repeat the key or a prompt, and errors are kept in
+        # logs.
         first = error.errors(include_input=False, include_url=False)[0]
         if first["type"] == "json_invalid" and (form := _form_of(body) or _words_of(body)):
             raise ProviderReplyError(f"the API answered with {form} where JSON was expected") from None
         where = ".".join(str(part) for part in first["loc"]) or "the whole answer"
+        # Only at the top does another form mean another API; further inside it is one wrong value.
         other = describe_other(body) if len(first["loc"]) <= 1 else ""
         raise ProviderReplyError(
             f"the API's answer breaks the contract at {where}: {first['msg']}{other}"
@@ -82,6 +90,7 @@ def parse_answer(model: type[Model], body: bytes) -> Model:
 def describe_other(body: bytes) -> str:
     """Describe an answer of another form, and what to do; empty if it is not recognised."""
     answer = parse(body)
+    # A list or an empty answer names no fields by which to recognise the API.
     if isinstance(answer, list) or not answer:
         return ""
     if not isinstance(answer, dict):
@@ -104,6 +113,7 @@ def model_named(body: bytes) -> str | None:
 
 def _form_of(body: bytes) -> str:
     """Describe an answer that is not JSON; empty if its form is unknown."""
+    # By its beginning: servers state the wrong type so often that the header is no evidence.
     start = body.lstrip()[:16].lower()
     if not start:
         return "nothing"
@@ -151,6 +161,7 @@ def _plain_base64(text: str) -> str:
 
     Many APIs send other forms.
     """
+    # Cut off before decoding: the letters of "data:image/png" are base64 as well.
     inner = text.partition(";base64,")[2] if text.startswith("data:") else text
     plain = "".join(inner.split()).rstrip("=").translate(_USUAL_LETTERS)
     return plain + "=" * (-len(plain) % 4)
@@ -158,12 +169,14 @@ def _plain_base64(text: str) -> str:
 
 def no_model(model: str, names: Iterable[str]) -> UsageError:
     """Return the error for a model that the API does not have."""
+    # Ten, because a public API lists hundreds.
     offers = ", ".join(sorted(names)[:10]) or "none at all"
     return UsageError(f"the API has no model '{model}': it offers {offers}; choose one with --model")
 
 
 def shift_seed(seed: int, most: int) -> int:
     """Map a public seed to 1..``most``, for an API where 0 means "any"."""
+    # Shifted, not replaced at 0 alone: two different seeds of a plan should stay different.
     return seed % most + 1
 
 
@@ -172,6 +185,7 @@ def _text(name: str, value: str) -> bytes:
 
 
 def _file(image: bytes, stem: str) -> bytes:
+    # By the bytes: the image goes back as the provider sent it, and what it is follows from it alone.
     kind = images.media_type_or_bytes(image)
     name = f"{stem}.{_SUFFIXES.get(kind, 'bin')}"
     head = f'Content-Disposition: form-data; name="image"; filename="{name}"\r\nContent-Type: {kind}\r\n\r\n'

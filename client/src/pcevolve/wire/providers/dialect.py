@@ -100,11 +100,14 @@ class Dialect(Protocol):
 
     def read_outputs(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
         """Return as many outputs as requested, with the reason in place of missing ones."""
+        # Not more than were asked for: further images have no place in the plan, and the provider would
+        # choose what they are.
         made = self.decode(call, body, linked)[: call.count]
         advice = (
             f": it may make one a request; start a new run with --set {self.one_a_request}" if made else ""
         )
         short = ProviderReplyError(f"the API sent {len(made)} where {call.count} were asked for{advice}")
+        # Each missing place is filled, so that the others keep theirs: place and seed belong together.
         return made + [short] * (call.count - len(made))
 
     def answered_by(self, body: bytes) -> str | None:
@@ -202,6 +205,7 @@ ALWAYS_ASKED: Final = frozenset({"steps", "guidance", "size"})
 
 def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
     """Yield each difference between the plan's settings and what requests carry."""
+    # Checked in both directions, because auditors read these settings as what the images were made with.
     asked, graded = dialect.abilities.capabilities, plan.modality.is_graded
     calls = plan.calls.values()
     varies_images = not plan.varies_prompts and any(each.purpose != "create" for each in calls)
@@ -209,6 +213,7 @@ def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
         yield f"the plan varies what was made, which dialect {dialect.name} cannot be asked for"
     if (most := max(each.count for each in calls)) > dialect.abilities.most:
         yield f"the plan asks for {most} in one request, and dialect {dialect.name} for {dialect.abilities.most}"
+    # A plan without strengths is for a model that takes none; without variations nobody could notice.
     if "strength" in asked and not graded and not varies_images:
         yield "the plan says that no strength is asked for, and nothing is varied for which one could be"
     if ("workflow" in asked) != bool(plan.provider.workflow):

@@ -16,10 +16,13 @@ from typing import Any, Final, Literal
 from pcevolve.errors import printable
 from pcevolve.public.answers import LONGEST_FAULT, is_success, parse, strip_mark
 
+# A message is foreign text on the owner's screen: one line, and room for what to do next.
 _LONGEST_MESSAGE: Final = 200
 _LONGEST_PLAIN: Final = 400
 """Most bytes of a body that counts as a message itself."""
+# A list, a gateway's wrapper and a vendor's are three; deeper nesting would only exhaust the stack.
 _DEEPEST: Final = 4
+# In order of how much they usually say: a title such as "Bad Request" repeats the status.
 _MESSAGES: Final = (
     "message", "msg", "detail", "status_msg", "error_description", "errors", "error", "title",
     "faultstring", "errorMessage", "Error", "reason",
@@ -33,18 +36,21 @@ def read_message(body: bytes, answer: Any) -> str:  # noqa: ANN401 - whatever JS
 
     ``answer`` is its parsed JSON; None if it is not JSON.
     """
+    # Only the first: further ones mostly repeat it, or hold a trace of the server's own code.
     found = next(_texts(answer), "") if answer is not None else _page(body)
     return " ".join(printable(found).split())[:_LONGEST_MESSAGE]
 
 
 def layers(answer: Any, depth: int = 0) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - whatever JSON holds
     """Yield the error and its wrappers, the innermost first."""
+    # The first of several errors: one that is mended may remove the others.
     if isinstance(answer, list) and answer and depth < _DEEPEST:
         yield from layers(answer[0], depth + 1)
     if isinstance(answer, dict):
         for name in _WRAPPERS:
             if depth < _DEEPEST:
                 yield from layers(answer.get(name), depth + 1)
+        # Innermost first: wrappers say that something failed, what is inside says what.
         yield answer
 
 
@@ -57,6 +63,7 @@ def _texts(answer: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
         at = f"{'.'.join(map(str, where[:6]))}: " if isinstance(where, list) and where else ""
         for name in _MESSAGES:
             value = layer.get(name)
+            # Some APIs give a list of messages under the same name.
             first = value[0] if isinstance(value, list) and value else value
             if isinstance(first, str) and first.strip():
                 yield at + first
@@ -67,6 +74,7 @@ def _page(body: bytes) -> str:
     if found := _TITLE.search(body[:LONGEST_FAULT]):
         return html.unescape(found[1].decode("utf-8", "replace")).strip()
     text = strip_mark(body)
+    # Longer text, or markup, is a page for people and no message.
     if not text or len(text) > _LONGEST_PLAIN or text.lstrip()[:1] in b'<{["':
         return ""
     try:
@@ -78,16 +86,21 @@ def _page(body: bytes) -> str:
 Reason = Literal["key", "credit", "content", "numbers", "field", "size"]
 _Meaning = Reason | Literal["rate"]
 """Meaning of an error; only too many requests may pass."""
+# Timeout, too early, too many requests: the request was fine.
 PASSING: Final = frozenset({408, 425, 429})
 """Statuses below 500 of a failure that may pass."""
+# Not implemented, or a version, an extension or a login that is missing: repeating changes nothing.
 FINAL: Final = frozenset({501, 505, 506, 510, 511})
 """Statuses from 500 on that no retry changes."""
+# 520 to 528 are Cloudflare's, whose server behind it may have finished the image.
 _GATEWAYS: Final = frozenset({408, 502, 504, *range(520, 529)})
 """Statuses with which a gateway gives up waiting for a request that the API may continue."""
 _CODES: Final = ("code", "type", "name", "error", "status_code", "__type", "errorcode")
+# Not 403: it stands for a wrong key, a region, a filter or an empty account, depending on the API.
 _BY_STATUS: Final[Mapping[int, Reason]] = {401: "key", 402: "credit"}
 _BY_CODE: Final[Mapping[_Meaning, re.Pattern[str]]] = {
     "numbers": re.compile("^notfinite$|^nansexception$"),
+    # Before "key" and "rate", because an empty account is often reported as either of them.
     "credit": re.compile(
         "insufficient(user)?(quota|balance|credit|fund)|billing|paymentrequired|arrear|overdue|outofcredits"
     ),
@@ -143,13 +156,18 @@ def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
     """
     answer = parse(body)
     message = read_message(body, answer)
+    # An error under status 200 states its own status in the body, if anywhere.
     stated = _read_status(answer) if is_success(status) else status
+    # Codes are made for programs; words only where neither code nor status decides.
     coded = means = _by_code(answer, reasons) or _BY_STATUS.get(stated)
+    # Under a success status words decide about everything, as the status says nothing.
     if means is None and is_success(status):
         means = _by_words(message, tuple(_BY_WORDS))
+    # Words about the rate are left out: a status that cannot pass already says that waiting is no use.
     elif means is None and not may_pass(status):
         means = _by_words(message, ("credit", "content", "key", "size"))
     if means == "rate":
+        # A rate limit is no reason to stop, so it is told as a failure that passes.
         return Fault(message, None, True, status=stated)
     return Fault(message, means, means is None and may_pass(stated), coded is not None, stated)
 
@@ -170,6 +188,7 @@ def may_have_made(status: int, body: bytes) -> bool:
 
 def _read_status(answer: Any) -> int:  # noqa: ANN401 - whatever JSON holds
     """Return the HTTP status that the body of an error states under a success status; 0 if it states none."""
+    # Numbers from 400 to 599 alone: other codes are the API's own numbering.
     codes = (int(each) for each in _codes(answer) if re.fullmatch("[45][0-9]{2}", each))
     return next(codes, 0)
 
@@ -178,8 +197,10 @@ def _by_code(answer: Any, reasons: Mapping[str, Reason]) -> _Meaning | None:  # 
     for code in _codes(answer):
         if code in reasons:
             return reasons[code]
+        # ``rate_limit_exceeded``, ``RateLimitExceeded`` and ``rate-limit`` are one code.
         bare = re.sub("[^a-z]", "", code.lower())
         for reason, known in _BY_CODE.items():
+            # With a space it is a sentence in a code's place, and joined words would match by accident.
             if " " not in code and known.search(bare):
                 return reason
     return None
@@ -194,4 +215,5 @@ def _codes(answer: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
         for name in _CODES:
             value = layer.get(name)
             if isinstance(value, str | int) and not isinstance(value, bool):
+                # Cut before any pattern reads it: the text is the provider's, of any length.
                 yield str(value)[:200]

@@ -33,10 +33,12 @@ class HuggingFaceDialect(Dialect):
         if plan.images.negative_prompt:
             parameters["negative_prompt"] = plan.images.negative_prompt
         fields = {"inputs": plan.prompt_of(call), "parameters": parameters}
+        # PNG, because lossy copies of an image would count as different candidates.
         return WireRequest("POST", "/", encode_json(fields), accept="image/png")
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
         """Return the answer's body, which is the image."""
+        # By the bytes: an endpoint of another task answers JSON, with the same status.
         if not images.media_type_or_bytes(body).startswith("image/"):
             raise ProviderReplyError(
                 f"the API's answer is no image: is it an endpoint for text-to-image?{describe_other(body)}"

@@ -44,6 +44,7 @@ class _Image(Reply):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         """Refuse an image under an unknown name; null means that it was withheld."""
+        # By presence, not by value: a withheld image comes as null, an unknown API under another name.
         if not self.model_fields_set & {"b64_json", "url"}:
             raise ValueError("it has neither b64_json nor url")
         return self
@@ -51,6 +52,7 @@ class _Image(Reply):
     @property
     def text(self) -> str:
         """The image in base64, if the answer contains it; empty for a link."""
+        # Some servers put the image itself into the link.
         inside = self.url if self.url is not None and self.url.startswith("data:") else ""
         return self.b64_json or inside
 
@@ -80,6 +82,7 @@ class OpenAIDialect(Dialect):
         }
         if image is None:
             return WireRequest("POST", wire.OPENAI_GENERATIONS, encode_json(fields))
+        # A form for edits, as OpenAI's endpoint has it; the fields are the same.
         kind, body = encode_form({name: str(value) for name, value in fields.items()}, image)
         return WireRequest("POST", wire.OPENAI_EDITS, body, kind)
 
@@ -103,6 +106,7 @@ class OpenAIDialect(Dialect):
         found = parse_answer(_Answer, body).data[: call.count]
         made = decode_images(each.text for each in found)
         pointed = [place for place, each in enumerate(found) if each.link]
+        # Otherwise a link is missing, and no image must slip into another's place.
         if len(linked) == len(pointed):
             for place, image in zip(pointed, linked, strict=True):
                 made[place] = image
@@ -116,6 +120,7 @@ class OpenAIDialect(Dialect):
         """Report prompts that the API rewrote, as OpenAI does for DALL-E 3."""
         revised = (each.revised_prompt for each in parse_answer(_Answer, body).data)
         return frozenset(
+            # One is enough for a warning; blanks at the ends are no other prompt.
             {REVISED} if any(each and each.strip() != prompt.strip() for each in revised) else ()
         )
 
@@ -138,6 +143,7 @@ def _if_ours(read: Callable[[], Found], otherwise: Found) -> Found:
     """Read a list of models in PCEvolve's format; other servers' lists differ."""
     try:
         return read()
+    # Both: another server's list has another form, or lists names without sizes.
     except (ProviderReplyError, UsageError):
         return otherwise
 
@@ -150,4 +156,5 @@ class PlainOpenAIDialect(OpenAIDialect):
 
     def _more(self, plan: PublicPlan, call: Call) -> dict[str, Any]:
         """Return the format: the GPT image models always answer in base64 and refuse ``response_format``."""
+        # PNG, because lossy copies of an image would count as different candidates.
         return {"output_format": "png"}

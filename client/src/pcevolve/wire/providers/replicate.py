@@ -25,6 +25,7 @@ _Link = Annotated[str, Field(min_length=1, max_length=4096)]
 
 class _Prediction(Reply):
     id: JobId
+    # All states of the API: an unknown one could mean that the job goes on, or that it is lost.
     status: Literal["starting", "processing", "succeeded", "failed", "canceled", "aborted"]
     output: Annotated[list[_Link], Field(max_length=64)] | _Link | None = None
     error: Any = None
@@ -60,6 +61,7 @@ class ReplicateDialect(Dialect):
             given["image"] = encode_data_url(image)
         if call.strength is not None:
             given["prompt_strength"] = call.strength
+        # Official models have no version and an address of their own; all others are asked for by version.
         name, _, version = plan.provider.model.partition(":")
         if version:
             return WireRequest("POST", PREDICTIONS, encode_json({"version": version, "input": given}))
@@ -70,6 +72,7 @@ class ReplicateDialect(Dialect):
         job, last = parse_answer(_Prediction, answers[0]), parse_answer(_Prediction, answers[-1])
         require_same_job(job.id, last.id)
         if last.status in _GOES_ON:
+            # Answers carry an address to ask at; a provider could point it at another host.
             return WireRequest("GET", f"{PREDICTIONS}/{job.id}")
         if last.status != "succeeded":
             reason = f": {printable(str(last.error))[:_LONGEST_WORDS]}" if last.error else ""
@@ -84,6 +87,7 @@ class ReplicateDialect(Dialect):
             try:
                 last = parse_answer(_Prediction, answers[-1])
             except ProviderReplyError:
+                # The last answer cannot be read, so the job may still run, and be billed.
                 return (ending,)
             return () if last.id == job.id and last.status not in _GOES_ON else (ending,)
         return ()

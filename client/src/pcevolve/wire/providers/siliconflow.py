@@ -52,6 +52,7 @@ class SiliconFlowDialect(Dialect):
             "prompt": plan.prompt_of(call),
             "image_size": f"{plan.images.width}x{plan.images.height}",
             "batch_size": call.count,
+            # The API draws a seed of its own for 0, so that a repeated request would give other images.
             "seed": shift_seed(call.seed, _LARGEST_SEED),
             "num_inference_steps": plan.images.steps,
             "guidance_scale": plan.images.guidance,
@@ -68,6 +69,7 @@ class SiliconFlowDialect(Dialect):
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
         """Return the images behind the links (``ProviderReplyError`` as in ``Dialect.decode``)."""
+        # All or none: a missing image would move the others to other seeds.
         if len(linked) != len(self.links(call, body)):
             raise ProviderReplyError("the images behind the API's links are missing")
         return list(linked)

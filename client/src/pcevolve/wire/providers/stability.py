@@ -22,7 +22,9 @@ GENERATE = "/v2beta/stable-image/generate/sd3"
 BALANCE = "/v1/user/balance"
 _FILTERED: Final = "CONTENT_FILTERED"
 _LONGEST_REASON: Final = 40
+# The API's own limit; 0 means any seed there, so seeds are shifted to 1 and above.
 _LARGEST_SEED: Final = 2**32 - 2
+# The endpoint takes a ratio and not a size, so other sizes cannot be asked for.
 _RATIOS: Final = {"16:9", "1:1", "21:9", "2:3", "3:2", "4:5", "5:4", "9:16", "9:21"}
 
 
@@ -56,6 +58,7 @@ class StabilityDialect(Dialect):
         if image is None:
             fields |= {"mode": "text-to-image", "aspect_ratio": _ratio(plan)}
         else:
+            # No ratio: a variation has the size of its image.
             fields |= {"mode": "image-to-image", "strength": str(call.strength)}
         kind, body = encode_form(fields, image)
         return WireRequest("POST", GENERATE, body, kind)
@@ -78,6 +81,7 @@ class StabilityDialect(Dialect):
 
     def native_size(self, model: str, body: bytes) -> ModelSize:
         """Return the size of this endpoint's models: about one million pixels."""
+        # Stated here, because the API tells nobody; at other ratios it keeps the number of pixels.
         return ModelSize(1024, 1024)
 
     def balance_request(self) -> WireRequest:
@@ -88,6 +92,7 @@ class StabilityDialect(Dialect):
 
 
 def _ratio(plan: PublicPlan) -> str:
+    # Reduced, so that 1536 x 1024 and 768 x 512 are the same ratio.
     by = gcd(plan.images.width, plan.images.height)
     ratio = f"{plan.images.width // by}:{plan.images.height // by}"
     if ratio not in _RATIOS:
