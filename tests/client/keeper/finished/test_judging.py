@@ -76,13 +76,13 @@ def test_a_judge_is_right_where_it_says_the_truth():
             0.2,
             "unknown",
             r"40 points \((29|30|31) to (49|50|51)\) ahead of words alone",
-            "with the private images (--private) evaluate says in a word how much of what they teach",
+            "with the private images (--private), evaluate also compares the dataset's usefulness with",
         ),
         (
             0.9,
             "not useful",
             r"30 points \(2[0-3] to (3[7-9]|4[0-1])\) behind words alone",
-            "words alone cost no privacy and are as good: paying added nothing",
+            "words alone cost no privacy and are as good: spending epsilon added nothing",
         ),
     ],
 )

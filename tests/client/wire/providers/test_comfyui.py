@@ -75,9 +75,9 @@ def test_a_history_is_asked_for_until_it_has_an_end():
         asked = SPOKEN.follow_up(PLAN, MADE, going)
         assert (asked.method, asked.path, asked.body) == ("GET", "/history/5d1d-1", b"")
     assert SPOKEN.follow_up(PLAN, MADE, [QUEUED, b"{}", history()]) is None
-    with pytest.raises(ProviderReplyError, match="a job that it failed"):
+    with pytest.raises(ProviderReplyError, match="reports that a job failed"):
         SPOKEN.follow_up(PLAN, MADE, [QUEUED, history(status="error", completed=False)])
-    with pytest.raises(ProviderReplyError, match="of another job"):
+    with pytest.raises(ProviderReplyError, match="about a different job"):
         SPOKEN.follow_up(PLAN, MADE, [QUEUED, history("5d1d-2")])
     with pytest.raises(ProviderReplyError, match="breaks the contract at prompt_id"):
         SPOKEN.follow_up(PLAN, MADE, [b'{"prompt_id": "../system_stats"}'])
