@@ -44,6 +44,7 @@ class OpeningQuestions:
             authority=self._address.route.authority,
             proxied=self._address.route.proxy is not None,
         )
+        # The first line of a record says who is asked, before anything is.
         if not self._transcript.entries:
             self._transcript.append(opened)
         elif self._transcript.entries[0].record != opened:
@@ -66,6 +67,7 @@ class OpeningQuestions:
         Raises:
             EgressError: The plan is fixed: a question in the middle of a run would reveal something.
         """
+        # A question in the middle of a run would show when the run is there.
         self._policy.require_beginning()
         question = self._policy.balance_request()
         if question is None or self._transcript.plan() is not None:
@@ -88,6 +90,7 @@ class OpeningQuestions:
             ProviderError: No answer, or a refusal that cannot be about their number.
         """
         self._policy.require_beginning()
+        # No dialect of images has one: there the number of images is a field that every server knows.
         question = self._policy.trial_request(model)
         if question is None:
             return True
@@ -99,6 +102,7 @@ class OpeningQuestions:
             except ProviderRefusedError:
                 if self._trial() is None:
                     raise
+        # Read from the record, not from the request just made: a resumed run decides by the same line.
         answer = self._trial()
         if answer is None or not answer.succeeded:
             return False
