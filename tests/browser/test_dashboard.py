@@ -86,7 +86,7 @@ def scroll_down(tab: Tab) -> int:
     """Scroll a little way, once there is something to scroll, and return how far."""
     tab("Emulation.setDeviceMetricsOverride", width=400, height=300, deviceScaleFactor=1, mobile=False)
     deadline = time.monotonic() + 60
-    while not (place := look(tab, "scrollTo(0, 120) || scrollY")):
+    while not (place := look(tab, "(scrollTo(0, 120), scrollY)")):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     return int(str(place))

@@ -258,11 +258,12 @@ def test_what_does_not_go_together_is_refused_before_anything_is_spent(
 def test_the_demonstration_with_texts_shows_what_evolution_adds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    small = {"candidates": 10, "initial": 40, "iterations": 1}
+    small = {"candidates": 5, "initial": 20, "iterations": 1}
     usual = demo.OF_TEXTS
     changed = replace(usual, options={**usual.options, **small})
     monkeypatch.setitem(demo.DEMONSTRATIONS, "text", changed)
     monkeypatch.setattr(local_server, "_replicas", lambda: 1)
+    monkeypatch.setattr("pcevolve.keeper.evaluation.heads.STEPS", 20)
     with pytest.raises(SystemExit) as ended:
         main(["demo", "--text", "--out", str(tmp_path / "demo"), "--json"])
     assert ended.value.code == 0
@@ -272,7 +273,7 @@ def test_the_demonstration_with_texts_shows_what_evolution_adds(
         ("words", True),
     ]
     assert all(set(row) >= {"initial", "final", "random"} for row in summary["accuracy"])
-    assert len(list((tmp_path / "demo" / "release").rglob("*.txt"))) == 30
+    assert len(list((tmp_path / "demo" / "release").rglob("*.txt"))) == 15
     page = (tmp_path / "demo-private" / "report.html").read_text("utf-8")
     assert "Beside the control" in page
     for name in ("this run", "random control", "secpe"):
