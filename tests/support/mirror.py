@@ -67,7 +67,6 @@ PLAIN = {
     "pcevolve.keeper.private.layouts": "folders that are told what to give instead: private/test_listing.py",
     "pcevolve.keeper.private.offers": "what mends a refusal: keeper/test_private_data.py",
     "pcevolve.public.publish.assessed": "figures alone, which usefulness puts into words: public/test_usefulness.py",
-    "pcevolve.public.run.reopening": "folders that a run goes on in: keeper/test_continuity.py",
 }
 """Modules without a test file of their own, and why."""
 

@@ -14,7 +14,6 @@ from pcevolve.errors import LedgerError
 from pcevolve.keeper.ledger.ledger import Ledger, Payment
 from pcevolve.public.config.options import spell_flag
 from pcevolve.public.run.folder import LOST, RunFolder
-from pcevolve.public.run.reopening import find_release_fault
 from pcevolve.public.transcript.layout import TRANSCRIPT
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import RecordedRelease
@@ -69,7 +68,7 @@ def find_fault(run: RunReader, ledger: Ledger) -> str | None:
     """Return why a run cannot go on, or is unfinished although it looks finished; not every stored file is read."""
     missing = sorted(name for name in run.files if not (run.layout.transcript / name).is_file())
     lost = f"{TRANSCRIPT}/{missing[0]} is missing: restore it" if missing else None
-    return find_disagreement(run, ledger) or find_release_fault(run) or lost
+    return find_disagreement(run, ledger) or run.find_release_fault() or lost
 
 
 def _count(releases: Sequence[Payment]) -> str:

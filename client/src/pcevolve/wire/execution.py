@@ -28,14 +28,13 @@ from pcevolve.public.publish.promises import say_shortfall
 from pcevolve.public.publish.release import DatasetRelease
 from pcevolve.public.release import count_rounds
 from pcevolve.public.run.progress import Audience
-from pcevolve.public.run.reopening import open_record
 from pcevolve.public.screen import lay_out, lay_out_facts
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.approval import approve, list_doubts, require_liking
 from pcevolve.wire.asking import AskingJudge, RecordingJudge, TellingGenerator
 from pcevolve.wire.console import introduce, is_paid, note_answers, report_early_stop, report_stop, say_spent
-from pcevolve.wire.reaching import ProviderConnection, RunnerJob, connect, greet, make_address
+from pcevolve.wire.reaching import ProviderConnection, RunnerJob, connect, greet, make_address, open_record
 from pcevolve.wire.showing import RunProgress, keep_live_page, show_first
 
 RESUMED = (("resumed", "nothing is paid twice"),)

@@ -30,7 +30,6 @@ from pcevolve.public.publish.promises import list_marks
 from pcevolve.public.publish.source import KEPT, SourceRun
 from pcevolve.public.release import Query, Receipt
 from pcevolve.public.run.progress import Audience
-from pcevolve.public.run.reopening import open_record
 from pcevolve.public.screen import Line, lay_out
 from pcevolve.public.selectors.method import VARIES
 from pcevolve.public.settings import UNKNOWN_LICENCE
@@ -38,7 +37,7 @@ from pcevolve.public.transcript.records import Opened
 from pcevolve.wire.approval import approve
 from pcevolve.wire.console import describe_plan, forecast_costs, is_paid
 from pcevolve.wire.execution import Session
-from pcevolve.wire.reaching import ProviderConnection, RunnerJob, connect, greet, make_address
+from pcevolve.wire.reaching import ProviderConnection, RunnerJob, connect, greet, make_address, open_record
 from pcevolve.wire.showing import keep_live_page
 
 

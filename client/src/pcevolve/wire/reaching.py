@@ -1,4 +1,4 @@
-"""How a run's API is reached and greeted."""
+"""Open a run's record, and reach and greet its API."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from pcevolve.errors import TranscriptError
 from pcevolve.public import protocol
+from pcevolve.public.config.options import spell_flag
 from pcevolve.public.config.providers import PublicProvider
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.dialects import find_abilities
-from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.folder import LOST, RunFolder
 from pcevolve.public.transcript.log import Transcript
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.egress.address import Address, Route
 from pcevolve.wire.egress.allowance import Allowance, Meter
 from pcevolve.wire.egress.gate import Gate
@@ -53,6 +56,37 @@ class ProviderConnection(NamedTuple):
     def bill(self) -> str:
         """Describe requests and cost so far."""
         return self.meter.bill()
+
+
+@contextmanager
+def open_record(folder: RunFolder) -> Iterator[Transcript]:
+    """Open a run's record for writing, in a claimed folder; remove the files of a run that never fixed its plan.
+
+    Raises:
+        TranscriptError: A stored file is missing or changed, or the release folder does not match the record.
+    """
+    if folder.has_plan():
+        run = RunReader.strict(folder.root)
+        if (fault := run.find_release_fault()) is not None:
+            raise TranscriptError(fault)
+        _require_stored_files(run)
+    else:
+        folder.refuse_strange_release()
+        folder.clear_false_start()
+    with closing(Transcript(folder.transcript)) as transcript:
+        yield transcript
+
+
+def _require_stored_files(run: RunReader) -> None:
+    """Refuse to resume if a stored file is missing or changed: the finished dataset would lack it."""
+    for name in run.stored:
+        try:
+            run.bodies.file(name)
+        except TranscriptError as error:
+            raise TranscriptError(
+                f"{error}; nothing was sent: restore {run.layout.root} from its newest copy; "
+                f"{LOST.format(out=spell_flag('out'))}"
+            ) from error
 
 
 def make_address(provider: PublicProvider, key: str | None) -> Address:

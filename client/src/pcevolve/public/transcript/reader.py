@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -212,6 +214,29 @@ class RunReader:
                 f"{path.parent} is not of the record beside it: run pcevolve audit to learn more"
             )
         return manifest
+
+    def find_release_fault(self) -> str | None:
+        """Return why the release folder does not match the record; None if it matches or does not exist."""
+        layout = self.layout
+        if not layout.release.exists():
+            return None
+        try:
+            manifest = self.manifest()
+        except (UsageError, TranscriptError):
+            return (
+                f"{layout.release} is not of the record beside it, which is older or another one: restore "
+                f"{TRANSCRIPT}/ as it was with that release; or move the release elsewhere and resume, which asks the "
+                "provider again for what is not on record, and spends no privacy budget again"
+            )
+        for each in manifest.files:
+            with suppress(OSError):
+                if hashlib.sha256((layout.release / each.path).read_bytes()).hexdigest() == each.sha256:
+                    continue
+            return (
+                f"{layout.release / each.path} is gone or was changed: move the release elsewhere and resume, which "
+                "makes it anew from the record and asks for nothing"
+            )
+        return None
 
     @property
     def advice(self) -> str:
