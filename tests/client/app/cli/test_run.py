@@ -59,7 +59,6 @@ def test_a_demonstration_that_is_stopped_before_its_run_begins_says_how_it_goes_
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("privacy.dleta=1", "--set: there is no option 'privacy.dleta'; did you mean privacy.delta?"),
         ("votes=3", "--set: there is no option 'votes'; did you mean method.votes?"),
         ("privacy.delta", "--set privacy.delta: give a value: --set privacy.delta=VALUE"),
         ("method.votes=3", "method.votes: only for aug-pe, pe"),

@@ -16,9 +16,7 @@ from pcevolve.errors import BudgetError, DataError, LedgerError, ProviderError
 from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.keeper.ledger.ledger import Account
 from pcevolve.keeper.private import judge as views
-from pcevolve.keeper.private.judge import PrivateJudge
 from pcevolve.public.encoders import bundled
-from pcevolve.wire.egress.http_transport import HttpTransport
 from support import online
 from support.accounts import set_cap
 from support.provider import png
@@ -47,7 +45,6 @@ def events(server, monkeypatch) -> list[str]:
     note("price", Account, "require")
     note("earlier runs", Account, "compute_spent_before")
     note("enrolment", Account, "enrol")
-    note("closed", HttpTransport, "close")
     return seen
 
 
@@ -101,14 +98,6 @@ def test_private_images_are_looked_at_and_the_ledger_is_asked_before_the_greetin
     # The ledger once more, in whole ticks, for what it learned while the owner was asked.
     assert events[greeting:].count("price") == 1
     assert events[greeting:].index("price") < events[greeting:].index("enrolment")
-
-
-def test_the_connection_closes_before_the_dataset_is_selected(run, events, monkeypatch):
-    honest = PrivateJudge.release
-    monkeypatch.setattr(PrivateJudge, "release", lambda *given: events.append("release") or honest(*given))
-    run(method="dp-means")
-    last = len(events) - events[::-1].index("request")
-    assert events[last:] == ["closed", "release", "closed"]
 
 
 def test_a_private_image_that_cannot_be_embedded_stops_a_run_before_the_greeting(run, server, monkeypatch):

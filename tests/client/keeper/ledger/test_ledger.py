@@ -98,14 +98,6 @@ def test_relations_cannot_be_mixed_on_the_same_data(path):
     pay(account(path, run="c", relation="add-remove", units=images(b"other")), 1, "c")
 
 
-def test_what_a_run_has_paid_itself_counts_for_the_lifetime_of_its_units(path):
-    mine = account(path, limit=9, lifetime=2)
-    pay(mine, 1)
-    pay(mine, 2)
-    with pytest.raises(BudgetError, match="would spend epsilon=3 on one image, whose lifetime limit is 2 at"):
-        mine.pay(query(3), [ONE], never)
-
-
 def test_a_run_is_found_by_as_much_of_its_id_as_tells_it_from_the_others_and_by_four_characters_at_least(
     path,
 ):

@@ -10,7 +10,6 @@ import os
 import platform
 import shutil
 import socket
-import stat
 import time
 import zipfile
 from collections.abc import Callable
@@ -219,19 +218,6 @@ def test_an_id_that_leads_out_of_the_folder_is_none(tmp_path):
     log.write_bytes(first.replace(small_plan().run_id.encode(), b"../../../../../elsewhere"))
     with pytest.raises(TranscriptError, match="its record has no id"):
         OwnerFolder.of(tmp_path / "run")
-
-
-def test_what_is_the_owners_nobody_else_can_read_whatever_the_umask(begin, world):
-    before = os.umask(0)
-    try:
-        code, root = begin()
-    finally:
-        os.umask(before)
-    assert code == 0
-    owner = OwnerFolder.of(root, Path("heron-state/heron.sqlite"))
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in (owner.root, owner.root.parent)}
-    files = {stat.S_IMODE(path.stat().st_mode) for path in owner.root.iterdir()}
-    assert (modes, files) == ({0o700}, {0o600})
 
 
 def test_a_run_is_found_from_wherever_it_was_moved_and_with_a_ledger_that_was_moved(begin, command, world):

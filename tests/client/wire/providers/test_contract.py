@@ -117,16 +117,13 @@ def _fits(words: list[str], text: list[str]) -> bool:
 
 
 BUSY = {"message": "Request was rejected due to rate limiting.", "code": 20042, "data": None}
-OFTEN = {"id": "c", "name": "rate_limit_exceeded", "errors": ["150 requests in 10 seconds"]}
+
+
 LIMIT = {"error": {"message": "Rate limit reached", "type": "requests", "code": "rate_limit_exceeded"}}
 PASSING = [
     ("chat", answer_json(429, LIMIT, Retry_After="2")),
-    ("getimg", answer_json(429, {"error": {"code": "queue_full", "message": "busy"}}, Retry_After="2")),
-    ("openai", answer_json(429, LIMIT, Retry_After="2")),
     ("openai-plain", answer_json(429, LIMIT)),
     ("siliconflow", answer_json(429, BUSY)),
-    ("siliconflow", answer_json(503, {"code": 50505, "message": "Model service overloaded.", "data": None})),
-    ("stability", answer_json(429, OFTEN, Retry_After="2")),
     ("stability", answer_json(500, {"id": "d", "name": "internal_error", "errors": ["An unexpected error"]})),
     (
         "a1111",
