@@ -101,7 +101,7 @@ def _spell(values: Mapping[int, float], sign: str = "") -> str:
     if not values:
         return "–"
     figure = FigureOverSeeds.of([*values.values()])
-    return f"{figure.mean:{sign}.0f}" + ("" if figure.half is None else f" ± {figure.half:.0f}")
+    return f"{round(figure.mean):{sign}d}" + ("" if figure.half is None else f" ± {figure.half:.0f}")
 
 
 def draw(found: Found) -> bytes:
