@@ -25,9 +25,9 @@ from benchmarks.release.seen import arguments
 from benchmarks.rows import Row, resume_in_steps, table
 from benchmarks.split import SETS
 from benchmarks.usefulness.runs import HEAD, SETS_TRIED, Dataset, Draw, Eyes, find_share, run
-from pcevolve.public.encoders import BUNDLED, JOINED, MOBILENET
+from pcevolve.public.encoders import BUNDLED, JOINED
 
-VOTERS = (BUNDLED, MOBILENET, JOINED)
+VOTERS = (BUNDLED, JOINED)
 PROVIDERS = ("real", "bundled")
 EPSILONS = (10, 2)
 SHOTS = 10
