@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Unpack
 
 from pcevolve.app.first.pricing import PlannedRun, price, tabulate_plan
+from pcevolve.app.interface.notebook import render_table
 from pcevolve.app.interface.options import PlanOptions
 from pcevolve.public.config.declared import validate
 from pcevolve.public.config.options import AS_KEYWORDS, spell_as
 from pcevolve.public.figures import format_loss, in_full
-from pcevolve.public.pages.notebook import render_table
 from pcevolve.public.selectors.planner import BudgetPlan
 
 

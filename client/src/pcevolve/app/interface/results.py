@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pcevolve.app.interface.notebook import render_notebook
 from pcevolve.app.interface.verifying import AuditResult, export, verify
 from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.figures import in_full
 from pcevolve.public.media.images.decoding import DecodedImage, decode_picture
-from pcevolve.public.pages.notebook import render_notebook
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.dataset import summarise
 from pcevolve.public.publish.loss import PrivacyLoss

@@ -12,6 +12,7 @@ from typing import Any, Unpack
 
 from rich.console import Console
 
+from pcevolve.app.interface.notebook import render_pictures
 from pcevolve.app.interface.options import RunOptions
 from pcevolve.app.interface.results import Result
 from pcevolve.app.session.preflight import check_run, read_options
@@ -20,7 +21,6 @@ from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.options import AS_KEYWORDS, spell_as
 from pcevolve.public.media.images.decoding import DecodedImage, decode_picture
-from pcevolve.public.pages.notebook import render_pictures
 from pcevolve.public.processes import launcher
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.progress import Audience, Tell, error_console, tell_nobody

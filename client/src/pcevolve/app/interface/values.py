@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from pcevolve.app.interface.notebook import render_table
 from pcevolve.public.figures import format_loss, in_full
-from pcevolve.public.pages.notebook import render_table
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pcevolve.app.interface.asking import ask
+from pcevolve.app.interface.notebook import render_table
 from pcevolve.auditing import Audit
 from pcevolve.public.finding import Finding
-from pcevolve.public.pages.notebook import render_table
 from pcevolve.public.transcript.layout import RunLayout
 
 AnyPath: TypeAlias = str | os.PathLike[str]

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from pcevolve.app.interface.notebook import render_notebook
 from pcevolve.auditing import audit
-from pcevolve.public.pages.notebook import render_notebook
 from pcevolve.public.pages.report.charts import AccuracyPoint
 from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.pages.report.sheets import show_beside
