@@ -114,7 +114,7 @@ def draw(found: Found) -> bytes:
         "words alone": [(1, FREE, WORDS)] * len(OWNERS),
     }
     series = [Series(name, *_line(found, cells)) for name, cells in wanted.items()]
-    title = "Blood cells: accuracy over the number of owners, of ten images a class each"
+    title = "Blood cells: accuracy by number of owners, of ten images a class each"
     chart = Chart(title, title, series, top=100.0, spell=lambda value: f"{value:.0f} %", axis="owners")
     return draw_svg(chart, ["1 × 10 images", "2 × 10", "4 × 10", "8 × 5"])
 
@@ -125,7 +125,7 @@ def _line(found: Found, cells: Sequence[Cell]) -> Iterator[tuple]:
     yield tuple(figure.half or 0.0 for figure in figures)
 
 
-PICTURE = "![Accuracy over the number of owners, blood cells](clinics.svg)\n"
+PICTURE = "![Accuracy by number of owners, blood cells](clinics.svg)\n"
 FINDINGS = """## What it says
 
 Aims were four owners at ε = 1 within 3 points of one at ε = 10, and 20 above one at ε = 1. On the cells they are

@@ -34,8 +34,8 @@ def test_a_dataset_in_the_appearance_of_the_private_images_is_audited(
     assert len(found[0]["values"]) == 6
     assert all(each["values"] in settled for each in found[1:])
     card = (tmp_path / "run" / "release" / "README.md").read_text()
-    assert ("matched to six numbers" in card) == (found[-1]["values"] != [0.0])
-    assert ("nearer to what was released" in card) == (appearance == "auto")
+    assert ("matched to six released numbers" in card) == (found[-1]["values"] != [0.0])
+    assert ("nearer to the released class means" in card) == (appearance == "auto")
 
 
 def test_images_without_labels_are_one_class(client: Client, tmp_path: Path):

@@ -93,7 +93,7 @@ def test_an_export_overwrites_nothing(alone, ledger, tmp_path):
 def test_a_ledger_that_is_not_there_is_one_clear_line(alone, tmp_path, command):
     done = alone("budget", command, "--ledger", tmp_path / "none.sqlite")
     assert done.returncode == 4
-    assert done.stderr.startswith("error: there is no ledger at")
+    assert done.stderr.startswith("error: no ledger yet at")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "none.sqlite").exists()
 

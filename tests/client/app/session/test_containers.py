@@ -18,7 +18,7 @@ from pcevolve.public.run.progress import Audience
         (("welcome", "{"), "what is no welcome"),
         (("welcome", "{}"), "what is no welcome"),
         (("claim", "{}"), "what is no welcome"),
-        (None, "ended before the run began, or had another client: begin both again"),
+        (None, "ended before the run began, or had another client: start keeper and client again"),
     ],
 )
 def test_whoever_is_no_keeper_gets_one_line_and_starts_nothing(

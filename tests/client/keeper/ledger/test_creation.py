@@ -76,7 +76,7 @@ def test_what_is_left_of_a_removed_ledger_is_not_rolled_into_a_new_one(path):
 
 
 def test_asking_for_a_ledger_that_is_not_there_makes_none(tmp_path):
-    with pytest.raises(LedgerError, match="there is no ledger"):
+    with pytest.raises(LedgerError, match="no ledger yet at"):
         Ledger(tmp_path / "new" / "ledger.sqlite", create=False)
     assert list(tmp_path.iterdir()) == []
 

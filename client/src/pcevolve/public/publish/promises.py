@@ -189,7 +189,7 @@ def _sizes(plan: PublicPlan) -> str:
 def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
     """Describe how the dataset got its appearance; ``given`` is the appearance that its images were given."""
     matched = "; tone, colour, sharpness and position were matched to six released numbers"
-    nearer = "because they lie nearer to the released class means so"
+    nearer = "because the images lie nearer to the released class means that way"
     if plan.method.appearance == "auto":
         return f"{matched}, {nearer}" if given else f"; its images look as they came, {nearer}"
     return matched if given else ""
