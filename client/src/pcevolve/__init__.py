@@ -2,6 +2,12 @@
 
 The functions do what the commands do, in the same processes and through the same gate, ledger and record.
 Modules are imported at first use: ``import pcevolve`` alone loads none of them.
+
+>>> import pcevolve
+>>> pcevolve.plan("dp-means", epsilon=10, classes=4, shots=10)
+<Plan: dp-means, epsilon 10 at delta 1e-05: strong: choices follow the private data, among what the provider draws>
+>>> pcevolve.verify(RUN).holds  # RUN: the folder of a finished run
+True
 """
 
 from __future__ import annotations

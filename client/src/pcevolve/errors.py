@@ -19,6 +19,9 @@
     └── StoppedError                 a person stopped the command (Ctrl-C)               (130)
 
 Messages name facts and a next step, and nothing private beyond the owner's own file names.
+
+>>> BudgetError.exit_code, issubclass(LedgerError, BudgetError)
+(4, True)
 """
 
 from __future__ import annotations

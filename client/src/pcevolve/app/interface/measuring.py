@@ -1,4 +1,8 @@
-"""Checks of private data, and measurements of finished runs: ``check``, ``evaluate``, ``classify``, ``compare``."""
+"""Checks of private data, and measurements of finished runs: ``check``, ``evaluate``, ``classify``, ``compare``.
+
+>>> [each.epsilon for each in compare([RUN]).runs]
+[10.0]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Prices of runs: ``plan``. No data are read, and nothing is spent."""
+"""Prices of runs: ``plan``. No data are read, and nothing is spent.
+
+>>> priced = plan("pe", epsilon=1, classes=4, shots=10, iterations=3)
+>>> round(priced.noise_multiplier, 2), priced.epsilon_total <= 1
+(6.46, True)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Finished runs as values: ``Result``, which ``load`` reads from a run's folder, and its images."""
+"""Finished runs as values: ``Result``, which ``load`` reads from a run's folder, and its images.
+
+>>> run = load(RUN)
+>>> run.labels, run.epsilon
+(('cut', 'good'), 10.0)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Functions that make runs, with the same processes as ``pcevolve run``, ``preview`` and ``run --from``."""
+"""Functions that make runs, with the same processes as ``pcevolve run``, ``preview`` and ``run --from``.
+
+A provider is named once, and its key shows nowhere:
+
+>>> Provider("https://images.example", dialect="stability", key="sk-secret", model="sd3.5-medium")
+Provider(url='https://images.example', dialect='stability', model='sd3.5-medium')
+"""
 
 from __future__ import annotations
 

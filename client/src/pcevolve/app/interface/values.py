@@ -1,6 +1,9 @@
 """Results of the library's functions: figures about private data, for the owner alone.
 
 ``repr`` and a notebook's view show them, as the caller is the owner. This module imports no measuring code.
+
+>>> str(AccuracyFigure(mean=0.868, sem=0.016))
+'86.8 % ± 1.6'
 """
 
 from __future__ import annotations

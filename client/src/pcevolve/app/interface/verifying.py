@@ -1,4 +1,8 @@
-"""Functions that check, pack and export a finished run from its folder alone: ``verify``, ``pack`` and ``export``."""
+"""Functions that check, pack and export a finished run from its folder alone: ``verify``, ``pack`` and ``export``.
+
+>>> verify(RUN)
+<AuditResult: holds, 10 claims>
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """A run's progress for its owner, on stderr.
 
 It is all public; private progress appears on the keeper's screen only.
+
+>>> Progress(images=30, total=90, iteration=1, iterations=3, epsilon=3.5, seconds_per_image=2.0).left
+'about 2 min'
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Plan a run's cost and worth before anything is spent; public numbers only."""
+"""Plan a run's cost and worth before anything is spent; public numbers only.
+
+>>> describe_lift(lift=0.12, chance=0.1)
+'indistinguishable from a random choice'
+"""
 
 from __future__ import annotations
 
