@@ -209,7 +209,7 @@ def test_a_bound_is_shown_as_no_more_than_it_is_and_a_claim_as_what_it_is():
     shown = ClaimVerdict(
         tested, 2.3459, 5.0, "any mechanism", "score >= 1", "second", (1, 9), 9, "os-csprng"
     ).sentence
-    assert shown.endswith("REFUTED: epsilon is at least 2.345 with confidence 0.95, 2.3454 is claimed")
+    assert shown.endswith("(epsilon 2.3454) is REFUTED: with confidence 0.95, epsilon is at least 2.345")
 
 
 def test_an_audit_repeats_itself_for_the_same_seed_and_counts_every_run():

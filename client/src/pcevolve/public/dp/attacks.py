@@ -55,9 +55,11 @@ def most_true_positives(events: Iterable[Event], false_positives: float) -> floa
     """
     if not 0 < false_positives < 1:
         raise ValueError(f"false positives must be a share between 0 and 1, not {false_positives}")
+    # Merged, because the accountants compose equal events more tightly.
     spent = merge(events)
     if not spent:
         return false_positives
+    # All three are valid, so the least holds: which is the best depends on the events.
     bounds = (_gaussian, _pure, _renyi)
     return max(false_positives, min(1.0, *(bound(spent, false_positives) for bound in bounds)))
 
@@ -74,6 +76,7 @@ def _gaussian(spent: tuple[Event, ...], alpha: float) -> float:
 def _pure(spent: tuple[Event, ...], alpha: float) -> float:
     """Return the bound by the sum of pure ε; 1 if an event has no pure ε."""
     total = pure_epsilon(spent)
+    # A Gaussian event has no pure epsilon, so this bound says nothing.
     if total is None:
         return 1.0
     loss = above(total)
@@ -127,6 +130,8 @@ def secret_budget(prior: float, bound: float) -> float:
     """
     if not 0 < prior <= bound < 1:
         raise ValueError(f"a prior of {prior:g} and a bound of {bound:g}: 0 < prior <= bound < 1 is needed")
+    # The best guess after a mu-GDP release shifts the prior's quantile by mu, so the budget is the distance
+    # of the two.
     high, low = _NORMAL.inv_cdf(bound), _NORMAL.inv_cdf(prior)
     # Down by more than the rounding of either, which the difference of two close ones would magnify.
     return max(0.0, high - low - _QUANTILE_ROUNDING * (abs(high) + abs(low)))

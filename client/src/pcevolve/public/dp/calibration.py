@@ -135,6 +135,8 @@ def classical_deviation(budget: Budget, steps: int) -> float:
 
     Source: Dwork & Roth 2014, Theorem A.1; PCEvolve, Definition 3.2.
     """
+    # Printed as published; what such noise really costs is for the accountants, which the theorem's condition
+    # does not bind.
     return math.sqrt(2 * math.log(1.25 / _positive_delta(budget))) * steps / float(budget.epsilon)
 
 
@@ -167,6 +169,7 @@ def _farthest(fits: Callable[[Fraction], bool], start: Fraction, factor: Fractio
         A value for which ``fits`` was called and returned True.
     """
     good, bad = start, start * factor
+    # In growing steps first: how far the best value lies from the start depends on delta, and is not known.
     while fits(bad):
         good, bad = bad, bad * factor
     while abs(bad - good) > good / 10 ** (DIGITS - 1):

@@ -99,6 +99,7 @@ class SecureNoise:
 
     def uniform(self, key: str, count: int) -> int:
         """Draw an index below ``count`` from the operating system's CSPRNG."""
+        # Not the seeded generator of the plan: an observer who knows the plan must not know the draw.
         return secrets.randbelow(count)
 
 
@@ -146,10 +147,12 @@ def clamp(scores: FloatArray, low: float = 0.0, high: float = 1.0) -> FloatArray
 
 def noise_scale(rate: Fraction) -> float:
     """Return the smallest float that is not below ``1 / rate``: rounding adds noise and never costs privacy."""
+    # A rate of 0 would mean infinite noise, which OpenDP cannot draw; such a draw is uniform and free.
     if rate <= 0:
         raise ValueError(f"the rate of a draw must be above 0, not {rate}")
     scale = float(1 / rate)
     # ``float`` rounds to nearest, which is as often down.
+    # Compared as fractions, because the comparison of floats would round again.
     return scale if Fraction(scale) >= 1 / rate else math.nextafter(scale, math.inf)
 
 
