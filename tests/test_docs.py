@@ -182,7 +182,7 @@ def of_two() -> float:
         ("first-run.md", "epsilon 24.389 for one image of the whole folder (10 for one that", of_two, 24.389),
         (
             "decisions/0027-the-first-screen.md",
-            "Right in at most 24 of 100; guessing is right in 5",
+            "Detects at most 24 %; guessing would detect 5 %",
             lambda: 100 * most_true_positives([gaussian(4)], 0.05),
             23.579,
         ),

@@ -110,7 +110,7 @@ def test_of_two_coordinators_at_once_one_is_told_no_once_the_owners_ledger_is_fu
     assert end(second.join(0, "--out", "owner-0/second")) == [TOO_MUCH]
     assert end(other) == [2]
     assert end(*first) == [0] * 4
-    assert "whose lifetime limit is 5 at delta 1e-05" in find_sentence(clinics, 0)
+    assert "whose cap is 5 at delta 1e-05" in find_sentence(clinics, 0)
     assert "owner Clinic 1 has not enough privacy budget left for this plan" in clinics.read("coordinator")
     assert "lifetime" not in clinics.read("coordinator")
     assert [clinics.count_paid(place) for place in OWNERS] == [2, 2, 2]
@@ -188,7 +188,7 @@ BAD = {
 }
 BAD_AT_NIGHT = {
     bring_few: (3, "class sizes are too far", "owner Clinic 2 cannot use its data for this plan"),
-    bring_a_spent_ledger: (4, "lifetime limit is 1", "owner Clinic 2 has not enough privacy budget left"),
+    bring_a_spent_ledger: (4, "whose cap is 1", "owner Clinic 2 has not enough privacy budget left"),
 }
 
 

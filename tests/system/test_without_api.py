@@ -89,9 +89,8 @@ def test_an_export_overwrites_nothing(alone, ledger, tmp_path):
     assert done.stderr.startswith("error: cannot write")
 
 
-@pytest.mark.parametrize("command", ["show", "history", "export"])
-def test_a_ledger_that_is_not_there_is_one_clear_line(alone, tmp_path, command):
-    done = alone("budget", command, "--ledger", tmp_path / "none.sqlite")
+def test_a_ledger_that_is_not_there_cannot_be_exported_and_is_not_made(alone, tmp_path):
+    done = alone("budget", "export", "--ledger", tmp_path / "none.sqlite")
     assert done.returncode == 4
     assert done.stderr.startswith("error: no ledger yet at")
     assert done.stderr.count("\n") == 1
@@ -145,7 +144,7 @@ def test_what_a_guess_at_a_listed_secret_is_worth_is_told_before_anything_is_spe
     assert (secrets["mu"], secrets["cells"]) == (pytest.approx(0.178933, abs=5e-7), 12)
     shown = " ".join(alone("budget", "plan", *options).stdout.replace("│", " ").split())
     assert "0.001 where it was 1e-4" in shown
-    assert "3 texts at most, which count 0.105 of a vote each" in shown
+    assert "at most 3 texts, which count 0.105 of a vote each" in shown
     assert plan(alone, "--method", "pe")["secrets"] is None
 
 

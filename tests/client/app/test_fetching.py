@@ -19,9 +19,13 @@ from support.confined import confines
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("words", "comes with the client"), ("transformer:a/b", "is fetched by its library: hf download a/b")],
+    [
+        ("words", "comes with the client"),
+        ("transformer:a/b", "is fetched by its library: hf download a/b"),
+        ("foo", "no encoder 'foo' to fetch: choose one of clip, resnet18, .* or clip:MODEL:TAG$"),
+    ],
 )
-def test_an_encoder_of_texts_is_not_fetched_as_a_clip(name, told):
+def test_what_cannot_be_fetched_is_refused_with_what_can(name, told):
     with pytest.raises(UsageError, match=told):
         fetch_encoder(name)
 

@@ -167,7 +167,7 @@ def test_how_often_a_request_failed_and_the_key_changed_is_told_for_either_could
     forge(tmp_path, exchange)
     assert faults_of(tmp_path) == []
     claims = " ".join(each.claim for each in audit(tmp_path))
-    assert "in the same order; that 1 got no answer and 1 showed another key, the record alone says" in claims
+    assert "in the same order; only the record says that 1 got no answer and 1 showed another key" in claims
 
 
 def test_a_way_to_the_api_that_none_can_go_is_told(copy: Path):

@@ -42,7 +42,7 @@ def test_of_a_new_ledger_nothing_is_known_and_of_an_old_one_what_was_spent(tmp_p
     pay(first, 1)
     found = notes(account(path, "b"))
     assert (found["ledger"].text, found["ledger"].brief) == ("own/ledger.sqlite", "")
-    assert found["before"].text == "epsilon 1, for the most exposed unit, by earlier runs on these data"
+    assert found["before"].text == "epsilon 1, for the most exposed unit, by other runs on these data"
     assert found["before"].brief is None
 
 

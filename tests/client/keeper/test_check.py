@@ -67,7 +67,7 @@ def test_all_that_would_be_refused_is_told_with_what_mends_it(check, folder):
         "fix: good/copy.bmp has the pixels of cut/0.png, in another class: remove one",
         "fix: class 'void' is empty: add images to",
         "sizes 9 of them 48x48",
-        "passed over 1: cut/notes.txt",
+        "skipped 1: cut/notes.txt",
         "same pixels twice 1: cut/0.png = good/copy.bmp",
     ):
         assert fault in told
@@ -176,7 +176,7 @@ def test_values_without_contrast_are_told_with_their_range_and_the_way_out(check
         Image.fromarray((values + 32768).astype(np.uint16)).save(path)
     code, told = check()
     assert code == 3
-    assert "pixel values 8 refused: 31768 to 32828" in told
+    assert "pixel values 8 images refused (range 31768 to 32828)" in told
     assert "cut/0.png has next to no contrast in the whole range of its 16 bits: say which" in told
     assert "data.window becomes part of the public plan: choose LOW,HIGH by what the modality shows" in told
     assert "and not by these images" in told
@@ -190,7 +190,7 @@ def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(che
     assert "with the lines 'file,patient' and, for each image, such as 'a/a0/0.png,a0'" in told
     assert f"pcevolve check {root} --write-unit-map FILE" in told
     assert "units per class (one patient each) a 3, b 3" in told
-    assert "fits --shots 3 not known until the rest is mended" in told
+    assert "fits --shots 3 not known until the rest is fixed" in told
     with pytest.raises(DataError, match="the class folders hold folders, such as a/a0"):
         list_folder(root, None)
     code, told = check(root, "--shots", 3, "--write-unit-map", units)
@@ -221,7 +221,7 @@ def test_nothing_is_advised_of_units_whose_map_cannot_be_used(check, folder, tmp
     code, told = check(folder, "--shots", 10, "--unit-map", tmp_path / "u.csv")
     assert code == 3
     assert "fix: --unit-map" in told
-    assert "fits --shots 10 not known until the rest is mended" in told
+    assert "fits --shots 10 not known until the rest is fixed" in told
     for word in ("give --shots", "use all of them", "units per class", "other unit"):
         assert word not in told
 
@@ -237,7 +237,7 @@ def test_no_number_of_shots_is_advised_before_what_changes_it_is_mended(check, f
         (folder / "cut" / ("x.png" if fault == "damaged" else "x.heic")).write_bytes(b"\0")
     code, told = check(folder, "--shots", 10)
     assert code == 3
-    assert "fits --shots 10 not known until the rest is mended" in told
+    assert "fits --shots 10 not known until the rest is fixed" in told
     assert "use all of them" not in told
 
 
@@ -320,7 +320,7 @@ def test_faults_of_texts_are_all_told_at_once(check, tmp_path):
     assert code == 3
     for fault in (
         *("row 6 has no text", "row 7 has more cells than the first line", "row 8 has the text of row 5"),
-        *("fits --shots 4 not known until the rest is mended", "texts 6"),
+        *("fits --shots 4 not known until the rest is fixed", "texts 6"),
         "data.window is about images, and this API writes texts: leave it out",
         "--unit-map is about images, and this API writes texts: leave it out",
     ):

@@ -80,7 +80,8 @@ DOUBTFUL = {"method": "pcevolve", "iterations": 1, "candidates": 10}
     [
         (
             {"epsilon": 0.1},
-            "with --epsilon 0.1 and --method pcevolve, the selection is indistinguishable from a random choice",
+            "with --epsilon 0.1 and --method pcevolve, the selection is indistinguishable from random choice, and the "
+            "budget would be spent for nothing; use more shots or a larger epsilon, or --method t2i",
         ),
         ({"epsilon": 21}, "--epsilon 21 allows epsilon 21, which hides almost nothing (above 20)"),
         (

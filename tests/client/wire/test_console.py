@@ -48,7 +48,8 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
     for part in (
         "private 2 classes, 3 images each",
         "prompts, and images that the server itself had made. No private image.",
-        "privacy epsilon 10 at delta 0, for one image exchanged for another: an attack with 5 % false positives",
+        "privacy epsilon 10 at delta 0, for one image exchanged for another: at a 5 % false-positive rate, membership "
+        "inference detects at most 100 %",
         "public names 'cut', 'good'; words 'scratch'; 3 images in a class",
         "ledger new: it knows of no earlier run on these data",
         "confinement not enforced here",
@@ -66,7 +67,7 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
     assert announced == sent == planned, "one number of requests everywhere"
     lines = print_lines(["audit", "r"])
     titles = [line.split()[0] for line in lines if not line.startswith(" ")]
-    assert titles == ["sent", "privacy", "holds", "unchecked", "more"]
+    assert titles == ["sent", "privacy", "holds", "not", "more"]
     assert "yes: 10 claims were recomputed from the record and agree" in lines[2]
     assert "claim" in flat(print_lines(["audit", "r", "--verbose"]))
 
@@ -74,7 +75,7 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
 def test_every_fact_is_told_to_whoever_asks(words):
     story = flat(print_lines(words("--verbose")))
     for part in (
-        *("Before anything is spent", "selection lift", "assumed public", "; of the whole ", "bytes sent"),
+        *("Before anything is spent", "selection lift", "assumed public", "; the whole run: ", "bytes sent"),
         "private work between two requests is padded to whole multiples of 0.01 s",
     ):
         assert part in story
@@ -85,8 +86,8 @@ def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
     set_cap(Path("ledger/ledger.sqlite"), 30)
     story = flat(print_lines(words(out="once more")))
     assert "next open 'once more/report.html' pcevolve audit 'once more' (what left, and why)" in story
-    assert "before epsilon 10, for the most exposed unit, by earlier runs on these data" in story
-    assert "together When this run began, the ledger knew 1 earlier release" in story
+    assert "before epsilon 10, for the most exposed unit, by other runs on these data" in story
+    assert "together When this run began, the ledger knew 1 earlier run" in story
     assert "ledger new" not in story
     story = flat(print_lines(["status", "--ledger", "ledger/ledger.sqlite"]))
     assert story.startswith("finished ")

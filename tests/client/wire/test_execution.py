@@ -109,6 +109,16 @@ def test_a_run_that_was_cut_off_before_it_was_published_is_unfinished_and_goes_o
     assert command("audit", "run").code == 0
 
 
+def test_a_finished_run_that_is_resumed_is_called_finished_and_nothing_is_said_of_runs_since(words, command):
+    assert command(*words()).code == 0
+    first = command("run", "--resume", "run")
+    assert first.code == 0
+    assert "finished this run was finished before; nothing more is sent or spent" in first.said
+    for absent in ("preview", "before", "so far", "resumed"):
+        assert absent not in first.said, absent
+    assert "was spent" in first.out
+
+
 def test_a_run_that_cannot_be_read_is_listed_with_the_others(cut_off, words, command):
     assert command(*words(out="other", domain="leather", method="t2i", iterations=None)).code == 0
     (cut_off / "transcript" / "log.jsonl").write_text("torn\n")

@@ -76,7 +76,7 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
         )
     changed = sorted(part for part, names in pipeline.get_list_adapters().items() if _ADAPTER in names)
     if not changed:
-        raise ModelLoadError(f"{misfit}: it has no weights for it")
+        raise ModelLoadError(f"{misfit}: the file has no weights for this network")
     modules = (module for part in changed for module in getattr(pipeline, part).modules())
     layers = sum(isinstance(module, BaseTunerLayer) for module in modules)
     weights = found[0] if isinstance(found, tuple) else found

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from pcevolve.errors import ModelError, UsageError
 from pcevolve.public.encoders import (
+    FETCHED,
     SHIPPED,
     TRANSFORMER,
     VISION,
@@ -29,6 +30,10 @@ def fetch_encoder(name: str) -> None:
         UsageError: There is no such encoder, or it needs no download.
         ModelError: The host cannot be reached, or the download failed.
     """
+    if name.partition(":")[0] not in (*FETCHED, *SHIPPED, TRANSFORMER.rstrip(":")):
+        raise UsageError(
+            f"no encoder {name!r} to fetch: choose one of {', '.join(FETCHED)} or clip:MODEL:TAG"
+        )
     require_encoder(name)
     if name in SHIPPED:
         raise UsageError(f"encoder {name} comes with the client: there is nothing to fetch")

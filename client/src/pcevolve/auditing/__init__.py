@@ -6,9 +6,9 @@ compares; ``second_check`` relies on neither and checks independently what left.
 
 from __future__ import annotations
 
-from pcevolve.auditing.packing import pack
+from pcevolve.auditing.packing import name_packed, pack
 from pcevolve.auditing.rerun import find_encoder
 from pcevolve.auditing.verdict import Audit, audit
 from pcevolve.public.finding import Finding
 
-__all__ = ["Audit", "Finding", "audit", "find_encoder", "pack"]
+__all__ = ["Audit", "Finding", "audit", "find_encoder", "name_packed", "pack"]

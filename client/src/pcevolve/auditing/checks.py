@@ -30,7 +30,7 @@ def check_record(run: RunReader, again: Rerun) -> list[Finding]:
     failed = sum(each.failure is not None for each in run.traffic.attempts)
     exchanged = again.key.exchanged
     free = [f"{failed} got no answer"] * bool(failed) + [f"{exchanged} showed another key"] * bool(exchanged)
-    room = f"; that {' and '.join(free)}, the record alone says" if free else ""
+    room = f"; only the record says that {' and '.join(free)}" if free else ""
     return [
         Finding(
             "every recorded body is complete and unchanged, and nothing else is stored",
@@ -38,15 +38,15 @@ def check_record(run: RunReader, again: Rerun) -> list[Finding]:
             run.bodies_on_record,
         ),
         Finding(
-            "when the plan is rerun with the recorded answers, it sends exactly the recorded requests, in the "
-            "same order" + room,
+            "when the plan is rerun with the recorded answers, it sends exactly the recorded requests, in the same "
+            f"order{room}",
             (*collect(_terms(run)), *again.requests),
             run.requests,
             pending="no plan is on record yet, and so no prompt was sent" if planless else "",
         ),
         Finding(
-            "every image that left had come from the API, and the plan or a receipt named it; nothing else in "
-            "a request could be chosen",
+            "every image that left had come from the API, and the plan or a receipt named it; nothing else in a "
+            "request could be chosen",
             collect(find_request_faults(run)),
             run.requests,
         ),

@@ -45,7 +45,7 @@ def pack(audited: Audit, path: Path) -> Path:
         )
     if audited.released is None:
         raise audited.run.make_unfinished_error()
-    files, folder = _list_files(audited, audited.released), f"pcevolve-{audited.run.opened.run_id[:8]}"
+    files, folder = _list_files(audited, audited.released), name_packed(audited)
     unfinished = path.with_name(f".{path.name}.partial")
     try:
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
@@ -58,6 +58,11 @@ def pack(audited: Audit, path: Path) -> Path:
     finally:
         unfinished.unlink(missing_ok=True)
     return path
+
+
+def name_packed(audited: Audit) -> str:
+    """Return the name of the folder in the zip."""
+    return f"pcevolve-{audited.run.opened.run_id[:8]}"
 
 
 def _list_files(audited: Audit, released: RebuiltRelease) -> dict[str, Callable[[], bytes]]:

@@ -250,14 +250,22 @@ def _check_start(run: RunReader, load: LoadEncoder, sources: Sequence[Path]) -> 
     plan = run.plan if run.whole else None
     if plan is None or plan.start is None:
         return []
-    claim, count = "what it varies is a release of a run whose audit holds", sum(map(len, plan.start.images))
+    claim, count = (
+        "the images that it varies were released by a run whose audit holds",
+        sum(map(len, plan.start.images)),
+    )
     there = [(each, RunLayout(each).manifest) for each in sources]
     digests = {each: hashlib.sha256(path.read_bytes()).hexdigest() for each, path in there if path.is_file()}
     found = [each for each, digest in digests.items() if digest == plan.start.manifest]
     if not found:
         why = f"give --from RUN with the run whose release/{MANIFEST} has sha256 {plan.start.manifest}"
         return [
-            Finding(claim, (), 0, f"nothing shows that these images were released, or at what epsilon: {why}")
+            Finding(
+                claim,
+                (),
+                0,
+                f"without that run nothing shows that these images were released, or at what epsilon: {why}",
+            )
         ]
     try:
         differences = tuple(SourceRun.at(found[0]).find_differences(plan))

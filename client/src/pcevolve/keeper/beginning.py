@@ -143,7 +143,7 @@ def note_private(components: Components, plan: PublicPlan, account: Account) -> 
     is_news = paid and account.is_first
     short = "new: it knows of no earlier run on these data" if is_news else ""
     yield Fact("ledger", f"{components.settings.privacy.ledger}{new if account.is_first else ''}", short)
-    before = f"{_before(account)}, by earlier runs on these data" if paid else ""
+    before = f"{_before(account)}, by other runs on these data" if paid else ""
     is_known = before and not is_news and account.compute_spent_before() > 0
     yield Fact("before", before or "not relevant: this run spends nothing", None if is_known else "")
     if together := state_cumulative_loss(plan, paid):

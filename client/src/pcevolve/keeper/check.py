@@ -37,6 +37,7 @@ from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.data_source import BUNDLED
 from pcevolve.public.config.owner import OwnerData
 from pcevolve.public.dialects import find_abilities
+from pcevolve.public.figures import spell_count
 from pcevolve.public.media.images.kinds import tell_format
 from pcevolve.public.media.images.levels import REFUSED, Seen
 from pcevolve.public.modality import MODALITIES, Kind
@@ -155,15 +156,17 @@ def _rows(found: Inspection, units_known: bool) -> Iterator[tuple[str, str]]:
     yield "images", _images(listing)
     yield "sizes", _sizes(found)
     yield "pixel values", _values(found)
-    yield "passed over", count_and_name([shorten(file) for file in listing.skipped])
+    yield "skipped", count_and_name([shorten(file) for file in listing.skipped])
     yield "same pixels twice", count_and_name([_pair(found, pair) for pair in found.twins])
     if units_known:
         alike = count_and_name([_pair(found, pair) for pair in found.alike])
         alike += (
-            "" if found.turned else f"; turned or cut ones not looked for in more than {MOST_TURNED:,} images"
+            ""
+            if found.turned
+            else f"; rotated or cropped ones: not searched in more than {MOST_TURNED:,} images"
         )
-        unsought = f"not looked for in more than {MOST_COMPARED:,} images"
-        yield "alike, in different units", alike if found.compared else unsought
+        unsought = f"not searched in more than {MOST_COMPARED:,} images"
+        yield "look alike, in different units", alike if found.compared else unsought
 
 
 def _count_units(counts: Mapping[str, int], unit: str) -> tuple[str, str]:
@@ -174,7 +177,7 @@ def _fits(meant: OwnerData, before: Sequence[str], own: Sequence[str]) -> tuple[
     """Return the row that says whether the number of units fits, if it is known."""
     return (
         f"fits {spell_units(meant)}",
-        "not known until the rest is mended" if before else "NO" if own else "yes",
+        "not known until the rest is fixed" if before else "NO" if own else "yes",
     )
 
 
@@ -212,7 +215,8 @@ def _values(found: Inspection) -> str:
         by.setdefault(each.how, []).append(each)
     return (
         "; ".join(
-            f"{len(some)} {how}: {min(each.low for each in some):g} to {max(each.high for each in some):g}"
+            f"{spell_count(len(some), 'image')} {how} (range {min(each.low for each in some):g} to "
+            f"{max(each.high for each in some):g})"
             for how, some in sorted(by.items())
         )
         or "none could be read"
@@ -280,7 +284,7 @@ def _warnings(found: Inspection, units_known: bool) -> Iterator[str]:
         )
     if found.flat:
         names = count_and_name([shorten(found.listing.files[place]) for place in found.flat])
-        yield f"show next to nothing, black, white or one grey: {names}"
+        yield f"images that show almost nothing (black, white or one grey): {names}"
     if not units_known:
         return
     if found.listing.units is not None:
@@ -292,13 +296,14 @@ def _warnings(found: Inspection, units_known: bool) -> Iterator[str]:
     within = len(found.alike) - len(across)
     if across:
         yield (
-            f"{len(across)} pairs look the same, may be turned or cut, and are in different classes "
-            f"({_pair(found, across[0])}): is the label right? They count as two units"
+            f"{spell_count(len(across), 'pair')} of images in different classes look alike (rotated or cropped?), such "
+            f"as {_pair(found, across[0])}. They count as separate units. Check that the labels are right"
         )
     if within:
         yield (
-            f"{within} pairs of one class look the same, may be turned or cut, and count as two units: if they show "
-            "one patient or thing, the guarantee holds for each image and not for him; --unit-map groups them"
+            f"{spell_count(within, 'pair')} of images within a class look alike (rotated or cropped?) and count as "
+            "separate units. If a pair shows the same patient or object, the guarantee covers each image, not the "
+            "patient; group them with --unit-map"
         )
 
 

@@ -11,7 +11,7 @@ from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.run.progress import AT_TERMINAL, Person
 from pcevolve.public.selectors import find_method, list_paid_events
 from pcevolve.public.selectors.method import first_selection, scope_of
-from pcevolve.public.selectors.planner import CHANCE, describe_lift
+from pcevolve.public.selectors.planner import CHANCE, USE_MORE, describe_lift
 from pcevolve.public.selectors.rounds import uniform_lift
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.allowance import Meter
@@ -91,8 +91,8 @@ def list_doubts(plan: PublicPlan) -> Iterator[str]:
     selecting, scope = first_selection(method.plan_events(plan)), scope_of(plan)
     if selecting and describe_lift(method.lift(selecting, scope), uniform_lift((), scope)) == CHANCE:
         yield (
-            f"with --epsilon {float(plan.budget.epsilon):g} and --method {method.name}, the selection "
-            f"is {CHANCE}, and the budget would be spent all the same"
+            f"with --epsilon {float(plan.budget.epsilon):g} and --method {method.name}, the selection is {CHANCE}, and "
+            f"the budget would be spent for nothing; {USE_MORE}"
         )
 
 

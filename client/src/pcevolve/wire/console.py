@@ -14,7 +14,7 @@ from pcevolve.public.pages.report.page import list_settings
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.protocol import Prepared
-from pcevolve.public.publish.loss import ALARMS, PrivacyLoss, count_found_members, find_folder_events
+from pcevolve.public.publish.loss import PrivacyLoss, find_folder_events, state_odds
 from pcevolve.public.publish.promises import (
     NO_GUARANTEE,
     describe_library,
@@ -64,9 +64,7 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
     if plan.library is not None:
         yield Fact("images", describe_library(plan.library))
     yield Fact("confinement", state_confinement(plan), name_confinement(plan))
-    costs = forecast_costs(plan, meter).items()
-    text = "; ".join(f"{title.removeprefix('cost ')} {cost}" for title, cost in costs)
-    yield Fact("cost", text, None if is_paid(meter) else "")
+    yield Fact("cost", spell_costs(plan, meter), None if is_paid(meter) else "")
     yield from _detail_run(plan, prepared.encoder_reason, advice)
     yield from (Fact("WARNING", mark) for mark in list_marks(plan))
     if advice is not None and advice.domains and not draws(plan.data.domain, advice.domains):
@@ -75,21 +73,21 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
 
 def _detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) -> Iterator[Fact]:
     """Yield the facts that ``--verbose`` adds: reasons for choices, and how the API is asked."""
-    paid, method, kind = list_paid_events(plan), find_method(plan.method.name), plan.modality.nouns.one
+    method, kind = find_method(plan.method.name), plan.modality.nouns.one
     why = f" (auto: {encoder_reason})" if encoder_reason else ""
     if plan.encoder.name:
         yield Fact("encoder", plan.encoder.name + why, "")
     rounds = f"{plan.method.iterations} round{'' if plan.method.iterations == 1 else 's'} of variation"
     by_prompt = f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""
-    draws = sum(event.count for event in paid)
-    yield Fact("accesses", f"{draws} to the private data, {rounds}{by_prompt}", "")
+    planned = method.plan_events(plan).values()
+    releases = sum(any(not event.free for event in events) for events in planned)
+    yield Fact("releases", f"{releases} from the private data, {rounds}{by_prompt}", "")
     first, luck = first_selection(method.plan_events(plan)), uniform_lift((), scope_of(plan))
     lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
     many = plan.modality.nouns.many
     best = (
-        f"a chosen {kind} is among the best tenth with a probability of at most about {lift:.1%} (luck: "
-        f"{luck:.1%}). This counts only the noise; whether the provider can {plan.modality.verb} your {many}, "
-        "the preview shows"
+        f"a chosen {kind} is among the best tenth with a probability of at most about {lift:.1%} (luck: {luck:.1%}). "
+        f"This counts only the noise; whether the provider can {plan.modality.verb} your {many}, the preview shows"
     )
     yield Fact("selection lift", best, "")
     yield Fact("assumed public", "; ".join(list_assumptions(plan)), "")
@@ -119,6 +117,12 @@ def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
         ),
         **({whole: f"{meter.spell_price(rest.images, rest.cost)}{unknown}"} if rest.images else {}),
     }
+
+
+def spell_costs(plan: PublicPlan, meter: Meter) -> str:
+    """Describe the cost of the first images and of the whole run in one line."""
+    costs = forecast_costs(plan, meter).items()
+    return "; ".join(f"{title.removeprefix('cost ').removeprefix('of ')}: {cost}" for title, cost in costs)
 
 
 def warn_of_domain(domain: str, domains: Sequence[str]) -> str:
@@ -190,9 +194,8 @@ def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
     if not paid:
         return "nothing is spent"
     change = "exchanged for another" if plan.privacy.relation == "replace-one" else "more or less"
-    loss, found = PrivacyLoss.of(plan, paid).say(), count_found_members(find_folder_events(plan, paid))
-    promised = f"{loss} at delta {in_full(plan.privacy.delta)}, for one {plan.unit} {change}"
-    return f"{promised}: an attack with {ALARMS} % false positives detects at most {found} % of the members"
+    loss, odds = PrivacyLoss.of(plan, paid).say(), state_odds(find_folder_events(plan, paid))
+    return f"{loss} at delta {in_full(plan.privacy.delta)}, for one {plan.unit} {change}: {odds}"
 
 
 def report_early_stop(folder: RunFolder) -> StoppedError:

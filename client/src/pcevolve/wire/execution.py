@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -38,6 +39,7 @@ from pcevolve.wire.reaching import ProviderConnection, RunnerJob, connect, greet
 from pcevolve.wire.showing import RunProgress, keep_live_page, show_first
 
 RESUMED = (("resumed", "nothing is paid twice"),)
+FINISHED = (("finished", "this run was finished before; nothing more is sent or spent"),)
 
 
 class Owners(Protocol):
@@ -87,6 +89,7 @@ class Session:
 
     Attributes:
         begun: Whether its plan was on record before.
+        done: Whether its dataset was released before.
         title: Title of its progress bar.
         say_spent: Says what it has spent so far, as a sentence without its full stop.
         generator: The gate, which also tells the judge of each answer.
@@ -100,6 +103,7 @@ class Session:
     usability: Usability
     audience: Audience
     begun: bool
+    done: bool
     title: str
     judge: Judge
     say_spent: Callable[[], str]
@@ -126,19 +130,24 @@ class Session:
         record = RunReader.strict(self.job.folder.root)
         pool = make_pool([shown], self.usability.identify)
         page = write_preview(record, doubt := self.usability.describe_repeats(pool))
-        show_first(record, plan, console)
-        paid = any(not event.free for each in record.receipts for event in each.events)
-        spent = "so far" if paid else "no privacy budget was spent"
-        bill = f"; {self.connection.bill()}" if is_paid(self.connection.meter) else ""
-        made_of = "words alone" if plan.start is None else "the release"
-        console.print(lay_out([("preview", f"{page}    drawn from {made_of}; {spent}{bill}")]))
-        for note in note_answers(plan, record, self.job.api_dialect):
-            console.print(f"WARNING: {note}")
+        if not self.done:
+            self._print_opening(record, page)
         if self.keeper is not None:
             made_of_class = (tuple(each.digest for each in shown[label]) for label in plan.labels)
             self.keeper.compare(protocol.Compare(classes=tuple(made_of_class)))
         self._require_usable(pool)
         return doubt
+
+    def _print_opening(self, record: RunReader, page: Path) -> None:
+        plan, console = self.plan, self.audience.console
+        show_first(record, plan, console)
+        paid = any(not event.free for each in record.receipts for event in each.events)
+        spent = "" if paid else "; no privacy budget was spent"
+        bill = f"; {self.connection.bill()}" if is_paid(self.connection.meter) else ""
+        made_of = "words alone" if plan.start is None else "the release"
+        console.print(lay_out([("preview", f"{page}    drawn from {made_of}{spent}{bill}")]))
+        for note in note_answers(plan, record, self.job.api_dialect):
+            console.print(f"WARNING: {note}")
 
     def run_loop(self) -> Evolved:
         """Run the loop; before every payment, enough of the newest candidates must be usable."""
@@ -238,9 +247,13 @@ def _open_session(
             facts = introduce(plan, prepared, connection.meter, statement.advice)
             heading = "Before the run goes on" if begun else "Before anything is spent"
             resumed = RESUMED if begun else ()
-            console.print(
-                lay_out_facts(facts, audience.verbose, heading if audience.verbose else None, resumed)
-            )
+            done = begun and folder.finished
+            if done:
+                console.print(lay_out(FINISHED))
+            else:
+                console.print(
+                    lay_out_facts(facts, audience.verbose, heading if audience.verbose else None, resumed)
+                )
             calls = plan.opening if only_look else tuple(plan.calls.values())
             # Doubts are raised once, before the plan goes on record.
             doubts = () if begun else list_doubts(plan)
@@ -255,7 +268,7 @@ def _open_session(
             if owners is not None:
                 owners.wait(plan)
             session = Session(
-                *(job, plan, transcript, connection, usability, audience, begun),
+                *(job, plan, transcript, connection, usability, audience, begun, done),
                 title=plan.method.name,
                 judge=judge,
                 say_spent=lambda: say_spent(plan, judge.receipts),

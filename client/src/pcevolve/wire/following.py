@@ -35,8 +35,8 @@ from pcevolve.public.selectors.method import VARIES
 from pcevolve.public.settings import UNKNOWN_LICENCE
 from pcevolve.public.transcript.records import Opened
 from pcevolve.wire.approval import approve
-from pcevolve.wire.console import describe_plan, forecast_costs, is_paid
-from pcevolve.wire.execution import Session
+from pcevolve.wire.console import describe_plan, is_paid, spell_costs
+from pcevolve.wire.execution import FINISHED, Session
 from pcevolve.wire.reaching import ProviderConnection, RunnerJob, connect, greet, make_address, open_record
 from pcevolve.wire.showing import keep_live_page
 
@@ -106,7 +106,8 @@ def _open(
                 plan = plan_run(source, settings, run_id, statement.library)
                 plan = plan.model_copy(update={"exact": statement.exact})
             assert plan is not None
-            audience.console.print(lay_out(_introduce(plan, settings, connection)))
+            done = begun is not None and folder.finished
+            audience.console.print(lay_out(FINISHED if done else _introduce(plan, settings, connection)))
             calls = plan.opening if only_look else plan.calls.values()
             approve(connection, calls, settings.provider.yes, person=audience.person)
             begin()
@@ -116,7 +117,13 @@ def _open(
             usability = Usability(plan, transcript.bodies.file)
             yield Session(
                 *(job, plan, transcript, connection, usability, audience),
-                *(begun is not None, "variations", _NobodyAsked(), lambda: "no privacy budget is spent"),
+                *(
+                    begun is not None,
+                    done,
+                    "variations",
+                    _NobodyAsked(),
+                    lambda: "no privacy budget is spent",
+                ),
                 generator=connection.gate,
             )
     except KeyboardInterrupt:
@@ -194,7 +201,6 @@ def _introduce(plan: PublicPlan, settings: PublicConfig, connection: ProviderCon
     yield from describe_plan(plan, [each for each in start.events if not each.free], meter.greetings)
     yield "spends", f"nothing: no private {nouns.one} is read; the privacy above is that of the release"
     if is_paid(meter):
-        costs = forecast_costs(plan, meter).items()
-        yield "cost", "; ".join(f"{title.removeprefix('cost ')} {cost}" for title, cost in costs)
+        yield "cost", spell_costs(plan, meter)
     for mark in list_marks(plan):
         yield "WARNING", mark

@@ -46,7 +46,8 @@ def test_a_cap_is_raised_only_by_somebody_who_agrees(command, answer, more):
     set_cap(Path("ledger.sqlite"), 10, 1e-5)
     refused = command("budget", "cap", *more, *LEDGER)
     assert refused.code == 2
-    assert "lets them spend more: confirm it at a terminal" in refused.said
+    assert "lets runs spend more than now (all runs together may spend epsilon 10 at" in refused.said
+    assert refused.said.endswith(": confirm it at a terminal, or with --yes")
     asked = answer(False)
     declined = command("budget", "cap", *more, *LEDGER)
     assert (declined.code, "the cap stays as it is" in declined.said) == (0, True)
@@ -54,7 +55,7 @@ def test_a_cap_is_raised_only_by_somebody_who_agrees(command, answer, more):
     answer(True)
     assert command("budget", "cap", *more, *LEDGER).code == 0
     assert len(asked) == 2
-    assert "may spend epsilon 10 at delta 1e-05 on any one unit; a cap of epsilon " in asked[0]
+    assert "may spend epsilon 10 at delta 1e-05 on any one unit)" in asked[0]
     shown = command("budget", "history", *LEDGER).out
     assert shown.count("cap") == 2
 
@@ -66,6 +67,27 @@ def test_the_first_cap_is_asked_about_where_runs_have_begun(command, answer):
     answer(True)
     assert command("budget", "cap", "20", *LEDGER).code == 0
     assert "all runs together may spend epsilon 20 at delta 1e-05" in command("budget", "show", *LEDGER).out
+
+
+@pytest.mark.parametrize(("cap", "is_used_up"), [("0.5", True), ("0.9949", True), ("2", False)])
+def test_a_cap_below_what_is_spent_says_that_no_run_on_these_data_can_follow(command, cap, is_used_up):
+    pay(account(Path("ledger.sqlite")), 1)
+    told = command("budget", "cap", cap, "--yes", *LEDGER).out
+    spent = "epsilon 0.994966 is already spent on the most exposed image, so no further run on these data can start"
+    assert (spent in told) == is_used_up
+
+
+@pytest.mark.parametrize("words", [("status",), ("budget", "show"), ("budget", "history"), ("budget", "cap")])
+def test_before_the_first_run_there_is_no_ledger_which_is_no_error(command, words):
+    told = command(*words, *LEDGER)
+    assert (told.code, told.said) == (0, "")
+    assert told.out.startswith("no ledger yet at ledger.sqlite, so no run has spent anything")
+    assert told.out.count("\n") == 1
+    if words != ("budget", "cap"):
+        told = command(*words, "--json", *LEDGER)
+        assert (told.code, json.loads(told.out)) == (0, [])
+    Path("ledger.key").touch()
+    assert command(*words, *LEDGER).code == 4, "the ledger of this key is gone"
 
 
 @pytest.mark.parametrize("words", [("0",), ("x",), ("nan",), ("10", "--delta", "1")])

@@ -22,7 +22,7 @@ def test_a_client_of_a_keeper_takes_no_options_of_a_run(command, words):
     told = command("run", "--keeper", "nowhere.sock", *words)
     assert told.code == 2
     assert told.said == (
-        "error: --keeper SOCKET can be combined with --verbose and --json only: the keeper has all other options"
+        "error: pcevolve run --keeper SOCKET takes --verbose and --json only; give all other options to pcevolve keeper"
     )
 
 

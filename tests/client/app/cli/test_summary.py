@@ -53,8 +53,14 @@ MEASURED = {
 def test_without_held_out_data_the_verdict_is_called_an_estimate():
     told = dict(summarise({**SUMMARY, **ASSESSED}))
     assert told["verdict"].startswith(
-        "ESTIMATED DOUBTFUL by bundled, the encoder that also selected: its images are some way from your domain"
+        "ESTIMATED DOUBTFUL (by bundled, the encoder that also selected): its images are some way from your"
     )
+
+
+def test_a_run_from_a_release_has_spent_nothing_and_says_what_that_release_has():
+    told = dict(summarise({**SUMMARY, "starts_from": "5" * 64}))
+    assert told["privacy"].startswith("nothing was spent; the release that it started from has epsilon ")
+    assert " was spent (" not in told["privacy"]
 
 
 def test_the_verdict_is_what_was_measured_where_held_out_data_were_given():

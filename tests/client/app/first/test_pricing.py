@@ -14,7 +14,7 @@ def test_an_outlook_is_for_several_classes_whose_means_are_released(check, folde
 
 
 def test_an_outlook_never_gets_worse_with_more_images_or_a_larger_budget():
-    order = ["none", "clearly different classes", "most", "similar classes too"]
+    order = ["none", "clearly different classes", "most classes", "similar classes too"]
     rows = [[order.index(cell) for cell in row[1:]] for row in compare_budgets(classes=4, shots=10)]
     assert rows[0][0] == 0, "ten images at epsilon 1 are noise"
     assert rows[-1] == [3, 3, 3], "a hundred are not"

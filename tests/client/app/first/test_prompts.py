@@ -57,6 +57,16 @@ def test_no_model_is_asked_for_prompts_that_could_not_be_written(command, out: s
     assert (tmp_path / "there.json").read_text() == "mine"
 
 
+def test_every_prompt_is_shown_and_the_file_is_named(command, tmp_path: Path):
+    out = tmp_path / "p.json"
+    told = command("prompts", "--domain", "leather", "--labels", "cut,fold", "--count", "3", "--out", out)
+    for label, written in json.loads(out.read_text()).items():
+        assert len(written) == 3
+        for each in written:
+            assert f"{label}: {each}" in told.said
+    assert f"written: {out} (2 classes, 3 prompts each)" in told.said.replace(" /", " /")
+
+
 def test_folders_that_systems_make_are_no_classes(command, tmp_path: Path):
     """A run passes over them, and takes no prompts of classes that it has not."""
     for name in ("cut", "good", "@eaDir", "__MACOSX", ".cache"):

@@ -15,10 +15,10 @@ from pcevolve.public.run.progress import Audience
 @pytest.mark.parametrize(
     ("said", "fault"),
     [
-        (("welcome", "{"), "what is no welcome"),
-        (("welcome", "{}"), "what is no welcome"),
-        (("claim", "{}"), "what is no welcome"),
-        (None, "ended before the run began, or had another client: start keeper and client again"),
+        (("welcome", "{"), "sent something other than welcome"),
+        (("welcome", "{}"), "sent something other than welcome"),
+        (("claim", "{}"), "sent something other than welcome"),
+        (None, "at this socket ended, or already had a client: start keeper and client again"),
     ],
 )
 def test_whoever_is_no_keeper_gets_one_line_and_starts_nothing(

@@ -199,16 +199,18 @@ def test_a_run_that_goes_on_keeps_what_it_said_of_earlier_ones(run, folder, serv
     server.speak = online.a1111
     run(private=folder("k", cut="ttt", good="tttt"), out="between", iterations=1)
     out = run("--resume", "cut off", **cut_off)
-    assert "knew 1 earlier release" in (out / "release" / "README.md").read_text()
+    assert "knew 1 earlier run" in (out / "release" / "README.md").read_text()
     assert all(finding.holds for finding in audit(out))
 
 
 def test_a_container_without_a_volume_for_its_ledger_runs_nothing(run, monkeypatch, tmp_path):
     monkeypatch.setenv("PCEVOLVE_LEDGER_VOLUME", str(tmp_path))
-    with pytest.raises(LedgerError, match="is no volume, so the ledger would be gone with this container"):
+    with pytest.raises(
+        LedgerError, match="is no volume, so the ledger, which remembers what was spent, would be lost"
+    ):
         run(out="gone")
     monkeypatch.setenv("PCEVOLVE_LEDGER_VOLUME", "/proc")
-    with pytest.raises(LedgerError, match="is not on the volume /proc and may be gone"):
+    with pytest.raises(LedgerError, match="is not on the volume /proc and may be lost"):
         run(out="elsewhere")
     assert not (tmp_path / "gone").exists() or not (tmp_path / "gone" / "release").exists()
     monkeypatch.setenv("PCEVOLVE_LEDGER_VOLUME", "/")

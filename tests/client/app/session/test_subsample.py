@@ -82,7 +82,7 @@ def test_what_it_means_for_the_folder_is_computed_and_said_wherever_the_epsilon_
     printed = capsys.readouterr()
     first, spent = "20 for one image of the whole folder (10", " of 10 for one that was drawn)"
     assert f"epsilon {first} for one that was drawn) at delta 0" in flat(printed.err)
-    assert "finds at most 100 of 100 members" in flat(printed.err)
+    assert "membership inference detects at most 100 %" in flat(printed.err)
     assert f"epsilon {first}{spent} was spent" in flat(printed.out)
     assert f"epsilon = {first} for one that was drawn)" in (root / "release" / "README.md").read_text()
     for page in ("report.html", "live.html"):

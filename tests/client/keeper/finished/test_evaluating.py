@@ -302,7 +302,7 @@ def test_released_means_that_beat_the_images_are_told_with_the_command(voted, tr
     judges = [make_score("cnn", trained, voted=voted)]
     found = {"judges": judges, "chance": 0.5, "test_images": tests}
     said = _compare_classifier(make_score("dp-means-classifier", 0.8), found, Images.nouns)
-    assert "without any image: 80.0%" in said
+    assert "used directly as a classifier (no training images): 80.0%" in said
     assert ("better than training on the images: pcevolve classify RUN FILES" in said) == is_better
 
 

@@ -39,7 +39,7 @@ def test_the_key_of_another_empty_ledger_is_refused(tmp_path):
 def test_a_ledger_that_was_removed_does_not_start_again_from_nothing(path):
     path.unlink()
     for create in (True, False):
-        with pytest.raises(LedgerError, match="is gone but its key is there: restore it"):
+        with pytest.raises(LedgerError, match="is gone but its key is there: restore the ledger"):
             Ledger(path, create=create)
     assert not path.exists()
 

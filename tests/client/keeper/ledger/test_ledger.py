@@ -33,7 +33,7 @@ def test_the_worst_unit_decides_and_not_the_sum_over_units(path):
 def test_without_a_cap_all_runs_may_spend_together_what_the_next_one_alone_may(path):
     units, terms = (UNITS, "replace-one"), "image"
     LedgerBook(path).account("a", *units, budget(2), terms).enrol().pay(query(1), [ONE, ONE], outcome())
-    with pytest.raises(BudgetError, match=r"whose lifetime limit is 3 at delta 0; this would make it 5\."):
+    with pytest.raises(BudgetError, match=r"whose cap is 3 at delta 0; this would make it 5\."):
         LedgerBook(path).account("b", *units, budget(3), terms).require([Event("exponential", "3")])
 
 
@@ -46,7 +46,7 @@ def test_a_run_lowers_the_cap_for_itself_and_does_not_raise_it(path):
         ledger.account("a", UNITS, "replace-one", limits).require([Event("exponential", "1", count)])
 
     ask(6)
-    with pytest.raises(BudgetError, match="whose lifetime limit is 3 at delta 1e-05"):
+    with pytest.raises(BudgetError, match="whose cap is 3 at delta 1e-05"):
         ask(3)
     for wish in (lambda: ask(7), lambda: ask(7, count=0)):
         with pytest.raises(

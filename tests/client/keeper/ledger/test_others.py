@@ -105,9 +105,7 @@ def test_a_run_on_a_draw_is_told_and_counted_as_a_unit_of_its_folder_bears_it(pa
 
 def test_what_all_runs_may_spend_is_held_against_what_a_unit_of_the_folder_bears(path):
     drawn = account(path, "a", subsampled=True)
-    with pytest.raises(
-        BudgetError, match="this run would spend epsilon=4 on one image, whose lifetime limit is 3"
-    ):
+    with pytest.raises(BudgetError, match="this run would spend epsilon=4 on one image, whose cap is 3"):
         drawn.require([TWO])
     pay(drawn, 1)
     with pytest.raises(BudgetError, match=r"already spent epsilon=2 .* this would make it 4"):

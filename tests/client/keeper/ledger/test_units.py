@@ -40,7 +40,7 @@ def test_a_name_is_kept_as_a_keyed_fingerprint_alone(path):
 @pytest.mark.parametrize(
     ("units", "fault"),
     [
-        ((PrivateUnit((b"1",), "p"), PrivateUnit((b"2",))), "all other units have one"),
+        ((PrivateUnit((b"1",), "p"), PrivateUnit((b"2",))), "a privacy unit has no name"),
         (patients(p=[b"1"], q=[b"1"]), "two privacy units share an image"),
         ((PrivateUnit((b"1",), "p"), PrivateUnit((b"2",), " p")), "two privacy units have the same name"),
         ((PrivateUnit((), "p"),), "has no images"),

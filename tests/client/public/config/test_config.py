@@ -31,7 +31,7 @@ def test_what_is_stored_is_read_again_as_it_was(tmp_path):
     ("text", "said"),
     [
         ("{", "the file: Invalid JSON"),
-        ('{"data": {"colour": "red"}}', "data.domain: Field required"),
+        ('{"data": {"colour": "red"}}', "data.domain: it is missing"),
     ],
 )
 def test_stored_options_that_are_damaged_or_of_another_version_are_refused(tmp_path, text, said):
@@ -49,7 +49,7 @@ def test_stored_options_that_are_damaged_or_of_another_version_are_refused(tmp_p
         ({"strength_start": 1.5}, "method.strength_start: Input should be less than"),
         ({"colour": "red"}, "colour: there is no such option"),
         ({"domain": ""}, "--domain: String should have at least 1"),
-        ({"test": "rest"}, "--test rest means the images that data.subsample leaves out: set data.subsample"),
+        ({"test": "rest"}, "--test rest means the images or texts that data.subsample leaves out: set it"),
         ({"subsample": 3, "shots": 4}, "data.subsample 3 and --shots 4 differ: leave --shots out"),
         ({"shots": 0}, "--shots: Input should be greater"),
         ({"timeout": float("inf")}, "provider.timeout: Input should be a finite number"),

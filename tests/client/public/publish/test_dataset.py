@@ -71,17 +71,17 @@ def test_everybody_is_told_the_same_word_and_the_numbers(run: RunReader):
     assert summary["usefulness"] == {"word": found.word("image"), "by": "bundled", **found.model_dump()}
     card, report = run.layout.card.read_text(), run.layout.report.read_text()
     assert (
-        f"**Estimated {found.word('image')}** by `bundled`, the encoder that also selected, "
-        f"from the released numbers: {found.reason('image')}." in card
+        f"**Estimated {found.word('image')}** (by `bundled`, the encoder that also selected), "
+        f"as far as the released numbers show: {found.reason('image')}." in card
     )
     assert "`classifier.safetensors` holds the released means of the 2 classes" in card
     assert (
-        f"<strong>Estimated {found.word('image')}</strong> by bundled, the encoder that also selected, from the"
+        f"<strong>Estimated {found.word('image')}</strong> (by bundled, the encoder that also selected), as far"
         in report
     )
     told = dict(detail_result({**summary, "wall_seconds": 1}))
     assert (
         told["useful?"]
-        == f"ESTIMATED {found.word('image').upper()} by bundled, the encoder that also selected: "
+        == f"ESTIMATED {found.word('image').upper()} (by bundled, the encoder that also selected): "
         f"{found.reason('image')}"
     )

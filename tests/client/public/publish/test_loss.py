@@ -66,12 +66,12 @@ MIXED = PriorReleases(releases=2, events=None)
 
 def test_what_all_releases_of_a_ledger_add_up_to_is_said_where_there_were_any():
     assert state_cumulative_loss(small_plan(method="pcevolve", earlier=BEFORE), PAID) == (
-        "When this run began, the ledger knew 1 earlier release. For one image that is in every run, this one "
-        "included, the loss adds up to epsilon <= 4.5 at delta 0, without later runs."
+        "When this run began, the ledger knew 1 earlier run. For one image used in it and in this run, epsilon adds up "
+        "to at most 4.5 (delta 0), without later runs."
     )
     assert state_cumulative_loss(small_plan(method="pcevolve", earlier=MIXED), PAID) == (
-        "When this run began, the ledger knew 2 earlier releases, some under another neighbour relation or on units "
-        "of another kind: the loss of one image that is in all these runs cannot be added up."
+        "When this run began, the ledger knew 2 earlier runs, some under a different neighbour relation or on units of "
+        "a different kind. For one image used in all of these runs, epsilon cannot be added up."
     )
     varied = state_cumulative_loss(following_plan(earlier=MIXED), PAID)
     assert varied.startswith("When the run of the release that is varied began, the ledger knew 2 earlier")

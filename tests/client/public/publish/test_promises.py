@@ -37,8 +37,8 @@ def test_nothing_is_promised_where_noise_came_from_a_seed():
 @pytest.mark.parametrize(
     ("confinement", "named", "stated"),
     [
-        (None, "not enforced here", "rests on the client's code"),
-        (Confinement(by="containers"), "enforced by containers", "read a private file and open a connection"),
+        (None, "not enforced here", "only the client's code keeps"),
+        (Confinement(by="containers"), "enforced by containers", "open a connection"),
         (
             Confinement(by="kernel", landlock=6),
             "enforced by the kernel (Landlock 6, seccomp)",
@@ -87,7 +87,7 @@ KERNEL = {"by": "kernel", "landlock": 4}
     [
         (
             KERNEL,
-            "enforced by the kernel (Landlock 4, seccomp): no process can both read a private file and open",
+            "enforced by the kernel (Landlock 4, seccomp): no process can both read a private file and open a",
         ),
         (
             {"by": "containers"},
@@ -95,7 +95,7 @@ KERNEL = {"by": "kernel", "landlock": 4}
         ),
         (
             None,
-            "not enforced in this run: that private files and the network stay apart rests on the client's",
+            "not enforced in this run: only the client's code keeps private files and the network apart",
         ),
     ],
 )
@@ -169,6 +169,9 @@ def test_why_a_dataset_was_chosen_before_the_last_round_is_said_and_only_then():
         return describe_making(plan, [Receipt(plan.run_id, t, (), (), "replace-one") for t in iterations], ())
 
     assert tell(1, 2, 3) == "selected from all rounds by what was released"
+    plan = small_plan(**{**selected, "iterations": 0, "strengths": ()})
+    assert tell(1) == "selected from all candidates by what was released"
+    plan = small_plan(**selected)
     assert tell(1, 3) == (
         "selected from all rounds by what was released; 1 of 2 rounds were made, for then the API sent too little "
         "that can be used and differs"

@@ -65,10 +65,10 @@ def test_a_dataset_that_is_selected_from_what_was_released_costs_nothing_more():
 def test_auto_chooses_from_public_sizes_and_says_why():
     chosen, reason = selectors.resolve_method("auto", Budget(Fraction(10), 1e-5), scope())
     assert chosen.name == "dp-means"
-    assert "clip radii" in reason
+    assert "clipping radii" in reason
     poor, reason = selectors.resolve_method("auto", Budget(Fraction(1), 1e-5), scope())
     assert poor.name == "pe"
-    assert "drowns" in reason
+    assert "would drown them" in reason
     assert selectors.resolve_method("auto", Budget(Fraction(1), 1e-5), scope(shots=100))[0].name == "dp-means"
     # Texts have no look to pay for, so the same budget buys means that are told apart.
     ten = scope(classes=10)

@@ -34,7 +34,7 @@ def test_the_published_setting_of_pcevolve_cannot_be_told_from_chance():
     assert planned.totals == {"pure": 10.0, "zcdp": None, "rdp": None, "gdp": None}
     # The best candidate is only e^0.125 = 1.13 times as likely as the worst
     assert planned.lift_top10 == pytest.approx(0.1118, abs=1e-4)
-    assert planned.verdict == "indistinguishable from a random choice"
+    assert planned.verdict == "indistinguishable from random choice"
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_a_plan_of_draws_says_no_deviation():
 @pytest.mark.parametrize(
     ("lift", "words"),
     [
-        (0.149, "indistinguishable from a random choice"),
-        (0.151, "weak: most prototypes would be there by luck"),
+        (0.149, "indistinguishable from random choice"),
+        (0.151, "weak: most prototypes would be chosen by luck"),
         (0.41, "useful: selection follows the private data more often than not"),
         (0.76, "strong: choices follow the private data, among what the provider draws"),
     ],

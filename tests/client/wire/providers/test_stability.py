@@ -65,7 +65,7 @@ def test_an_image_that_was_filtered_is_withheld_and_one_that_ended_otherwise_is_
 
     assert read() == read(finish_reason="SUCCESS") == [png(1)]
     assert read(finish_reason="CONTENT_FILTERED") == [b""]
-    with pytest.raises(ProviderReplyError, match=r"stopped making the image: ERROR {35}: continue with"):
+    with pytest.raises(ProviderReplyError, match=r"stopped making the image \(ERROR {35}\): continue with"):
         read(finish_reason="ERROR\x1b" + " " * 99)
 
 

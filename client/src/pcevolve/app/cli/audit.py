@@ -16,6 +16,7 @@ from pcevolve.app.cli.options import Json, RunPath, Verbose, leave_files, requir
 from pcevolve.app.cli.parameters import Flag
 from pcevolve.errors import ModelError, printable
 from pcevolve.public.screen import lay_out, print_table
+from pcevolve.public.transcript.layout import EXPORTS
 
 if TYPE_CHECKING:
     from pcevolve.auditing import Audit
@@ -121,6 +122,11 @@ def pack(
     with error_console().status("making everything again from the record ..."):
         audited = auditing.Audit.of(folder, lambda plan: auditing.find_encoder(plan, encoder_weights))
     click.echo(auditing.pack(audited, path))
+    unzipped = auditing.name_packed(audited)
+    click.echo(f"to check it: unzip {shlex.quote(path.name)}, then pcevolve audit {unzipped}", err=True)
+    if exported := [each for each in EXPORTS.values() if (folder / each).exists()]:
+        again = f"pcevolve export {unzipped} --format ... makes them again"
+        click.echo(f"left out: {', '.join(exported)}; {again}", err=True)
 
 
 def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose: bool, more: str) -> None:
@@ -187,7 +193,7 @@ def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
     claims = f"{len(audited.claims)} statements in the plan, for which there is only the owner's word"
     left = [", ".join(others)] * bool(others) + [claims] * bool(audited.claims)
     if left:
-        yield "unchecked", "; ".join(left)
+        yield "not checked", "; ".join(left)
 
 
 def _is_view(name: str) -> bool:

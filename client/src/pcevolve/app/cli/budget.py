@@ -22,7 +22,7 @@ from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import DeclinedError, LedgerError, UsageError
 from pcevolve.public.config.sources import drop_unset
 from pcevolve.public.config.table import list_command_options
-from pcevolve.public.figures import USUAL_DELTA, format_loss, in_full, parse_cap, parse_delta
+from pcevolve.public.figures import USUAL_DELTA, format_loss, in_full, parse_cap, parse_delta, spell_count
 from pcevolve.public.screen import NARROW, print_table
 
 if TYPE_CHECKING:
@@ -47,19 +47,24 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
     leave_files()
     from pcevolve.app.first.pricing import PlannedRun, price, tabulate_plan
     from pcevolve.public.config.declared import validate
+    from pcevolve.public.selectors.planner import CHANCE, USE_MORE
 
     planned = price(validate(PlannedRun, drop_unset(options)))
     if as_json:
         click.echo(json.dumps(planned.as_dict(), indent=1))
     else:
         print_table(f"Plan of {planned.method}", ("what", "value"), tabulate_plan(planned), NARROW)
-        click.echo(f"At this noise the selection is {planned.verdict}.")
-        click.echo("What the provider can draw is another question: pcevolve preview shows it.")
+        click.echo(f"With this noise, the selection is {planned.verdict}.")
+        if planned.verdict == CHANCE:
+            click.echo(f"A run with this plan does not start without --yes: {USE_MORE}.")
+        click.echo("Whether the provider can draw your domain, pcevolve preview shows.")
 
 
 @budget.takes_command("show")
 def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
     """List all runs in the ledger, what each has spent at its own delta, and what all have spent together."""
+    if tell_missing(ledger, as_json=as_json):
+        return
     with open_ledger(ledger) as known:
         rows, cap, total = known.runs(), known.cap(), _spell_total(known)
     if as_json:
@@ -78,7 +83,7 @@ def _spell_total(known: LedgerBook) -> str:
     cap = known.cap()
     delta = USUAL_DELTA if cap is None else cap.delta
     from pcevolve.public.dp.accountants import epsilon
-    from pcevolve.public.publish.loss import ALARMS, count_found_members
+    from pcevolve.public.publish.loss import state_odds
 
     try:
         worst = known.find_most_exposed(delta)
@@ -89,8 +94,7 @@ def _spell_total(known: LedgerBook) -> str:
     events = worst.others + worst.own
     return (
         f"all runs together have spent epsilon {format_loss(epsilon(events, delta))} at delta {in_full(delta)} on the "
-        f"most exposed {worst.kind}, INSECURE runs not counted: at a false-positive rate of {ALARMS} %, membership "
-        f"inference detects at most {count_found_members(events)} %"
+        f"most exposed {worst.kind}, INSECURE runs not counted: {state_odds(events)}"
     )
 
 
@@ -112,6 +116,8 @@ def budget_cap(
     earlier runs on the same data exceed its own epsilon.
     """
     if epsilon is None:
+        if tell_missing(ledger):
+            return
         with open_ledger(ledger) as known:
             click.echo(_spell_cap(known.cap()))
         return
@@ -129,10 +135,28 @@ def budget_cap(
         before = known.cap()
         if not yes and _allows_more(before, wanted, bool(known.runs())):
             _require_agreement(
-                f"{path}: {_spell_cap(before)}; a cap of {_spell_budget(wanted)} lets them spend more"
+                f"a cap of {_spell_budget(wanted)} lets runs spend more than now ({_spell_cap(before)})"
             )
         known.set_cap(wanted)
-    click.echo(f"{path}: {_spell_cap(wanted)}")
+        used_up = _say_used_up(known, wanted)
+    click.echo(f"{path}: {_spell_cap(wanted)}{used_up}")
+
+
+def _say_used_up(known: LedgerBook, cap: Budget) -> str:
+    """Say that runs have already spent a cap; empty if they have not."""
+    from pcevolve.public.dp.accountants import epsilon
+
+    try:
+        worst = known.find_most_exposed(cap.delta)
+    except LedgerError:
+        return ""
+    spent = 0.0 if worst is None else epsilon(worst.others + worst.own, cap.delta)
+    if worst is None or spent < cap.epsilon:
+        return ""
+    return (
+        f"; epsilon {format_loss(spent)} is already spent on the most exposed {worst.kind}, so no further run on these "
+        "data can start"
+    )
 
 
 def _allows_more(before: Budget | None, wanted: Budget, used: bool) -> bool:
@@ -145,7 +169,7 @@ def _allows_more(before: Budget | None, wanted: Budget, used: bool) -> bool:
 def _require_agreement(change: str) -> None:
     """Ask at a terminal for permission to spend more; elsewhere refuse, as nobody can answer."""
     if not sys.stdin.isatty():
-        raise UsageError(f"{change}: confirm it at a terminal")
+        raise UsageError(f"{change}: confirm it at a terminal, or with --yes")
     if not click.confirm(f"{change}. Let runs reveal more about the same people?", err=True):
         raise DeclinedError("the cap stays as it is")
 
@@ -168,7 +192,9 @@ def budget_history(
     ledger: LedgerFile = None,
     as_json: Json = False,
 ) -> None:
-    """List every access to private data, what its run had spent after it, and every cap, in order."""
+    """List every release of private data, what its run had spent after it, and every cap, in order."""
+    if tell_missing(ledger, as_json=as_json):
+        return
     with open_ledger(ledger) as known:
         rows: list[HistoryRow | Cap] = [*known.history(run), *(known.caps() if run is None else ())]
     rows.sort(key=attrgetter("number"))
@@ -176,7 +202,12 @@ def budget_history(
         click.echo(json.dumps([_as_json(row) for row in rows], indent=1))
         return
     headings = ("no.", "time", "run", "round", "mechanism", "parameter", "count", "noise", "epsilon so far")
-    print_table("Accesses to private data", headings, map(_list_cells, rows))
+    cells = [_list_cells(row) for row in rows]
+    # A release may have several events; its number stands at the first.
+    for row, before in zip(cells[:0:-1], cells[-2::-1], strict=True):
+        if row[0] == before[0]:
+            row[:3] = ["", "", ""]
+    print_table("Releases of private data", headings, cells)
 
 
 @budget.takes_command("export")
@@ -196,6 +227,19 @@ def budget_export(
     except OSError as error:
         raise UsageError(f"cannot write {out}: {error.strerror}: choose another --out") from error
     click.echo(f"written: {out}")
+
+
+def tell_missing(path: Path | None, *, as_json: bool = False) -> bool:
+    """Say that there is no ledger yet, which is no error, and return True; False if there is one."""
+    from pcevolve.keeper.ledger.creation import describe_missing, is_there
+    from pcevolve.public.config.files import find_ledger
+
+    if is_there(path or find_ledger()):
+        return False
+    click.echo(describe_missing(path or find_ledger()), err=as_json)
+    if as_json:
+        click.echo("[]")
+    return True
 
 
 @contextmanager
@@ -220,17 +264,17 @@ def open_ledger(
         yield ledger
 
 
-def _list_cells(row: HistoryRow | Cap) -> tuple[str, ...]:
-    """Return an access to private data, or a cap, in the columns of the history."""
+def _list_cells(row: HistoryRow | Cap) -> list[str]:
+    """Return an event of a release, or a cap, in the columns of the history."""
     from pcevolve.keeper.ledger.entries import Cap
 
     begins = str(row.number), format_time(row.time)
     if not isinstance(row, Cap):
-        return (
+        return [
             *(*begins, row.run_id, str(row.iteration), row.mechanism, _short(row.parameter)),
             *(str(row.count), row.noise, format_loss(row.epsilon)),
-        )
-    return (*begins, "all", "", "cap", _spell_budget(row.budget), "", "", "")
+        ]
+    return [*begins, "all", "", "cap", _spell_budget(row.budget), "", "", ""]
 
 
 def _tell_waiting(message: str) -> None:
@@ -256,7 +300,7 @@ def _cells(row: RunRow) -> tuple[str, str, str, str]:
     if row.named:
         units += f"\n{row.images} images"
     loss = PrivacyLoss(row.epsilon, row.epsilon_drawn, row.unit).say()
-    spent = f"{loss}\nat delta {in_full(row.delta)}\n{row.relation}\n{row.draws} accesses"
+    spent = f"{loss}\nat delta {in_full(row.delta)}\n{row.relation}\n{spell_count(row.releases, 'release')}"
     spent += f"\n{row.noise}"
     if row.forgets_insecure:
         spent += "\nforgets INSECURE runs"

@@ -12,6 +12,7 @@ from pcevolve.app.cli.help import HELP, GroupWithHeadings
 from pcevolve.app.cli.options import Json, LedgerFile, Verbose, leave_files
 from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import UsageError
+from pcevolve.public.figures import spell_count
 from pcevolve.public.processes.launcher import (
     KeepersSide,
     demands,
@@ -77,11 +78,11 @@ def clinics_roster(
     rows = [(each.name, str(each.shots), each.key[-12:]) for each in owners.owners]
     print_table(f"Roster {file}", ("owner", "units of each class", "key ends in"), rows, NARROW)
     click.echo(f"classes: {', '.join(roster.labels.values())}")
-    many = f"{owners.colluding} of the owners" if owners.colluding else "no owner"
+    many = f"at most {owners.colluding} of the owners collude" if owners.colluding else "no owner colludes"
     click.echo(
-        f"protects against server and coordinator together with {many}: who is in it twice counts as two"
+        f"protects against server and coordinator if {many} with them; somebody listed as two owners counts twice"
     )
-    click.echo(f"a unit is with at most {owners.holders}")
+    click.echo(f"the data of one unit lie with at most {spell_count(owners.holders, 'owner')}")
     click.echo(f"digest: {roster.digest}")
 
 

@@ -265,7 +265,7 @@ def _show(found: dict[str, Any]) -> None:
 def _compare_classifier(classifier: dict[str, Any], found: dict[str, Any], nouns: Nouns) -> str:
     """Say how accurate the released means are as a classifier, and whether they beat the dataset and guessing."""
     accuracy = classifier["dataset"]["accuracy"]["mean"]
-    text = f"{classifier['judge']}, the class means that the run released, without any {nouns.one}: {accuracy:.1%}"
+    text = f"released class means used directly as a classifier (no training {nouns.many}): {accuracy:.1%}"
     trained = [each["dataset"]["accuracy"]["mean"] for each in found["judges"]]
     chance, tests = found["chance"], found[f"test_{nouns.many}"]
     # Two standard errors of as many guesses: guessing alone seldom reaches this.
@@ -315,8 +315,8 @@ def _describe_distances(row: dict[str, Any]) -> list[str]:
     if memory := row.get("memorisation"):
         copies = ", ".join(memory["copies"]) or "none"
         lines.append(
-            f"{row['judge']}: {memory['closer_to_private']:.0%} of the dataset is nearer to private than to "
-            f"test data (about 50 % by chance; with few images this varies widely); copies: {copies}"
+            f"{row['judge']}: {memory['closer_to_private']:.0%} of the dataset is nearer to private than to test data "
+            f"(about 50 % by chance; with few images this varies widely); copies: {copies}"
         )
     return lines
 

@@ -151,7 +151,7 @@ def _show(folder: Path, found: Checkup, many: str) -> None:
             console.print(f"{word}: {printable(line)}", soft_wrap=not console.is_terminal)
         if len(lines) > MOST_LINES:
             click.echo(f"{word}: and {len(lines) - MOST_LINES} more")
-    click.echo(STAYS)
+    click.echo(STAYS if found.rows else "Nothing was sent or spent.")
 
 
 def _show_outlook(classes: int, meant: OwnerData) -> None:
@@ -247,7 +247,7 @@ def prompts(
         with show_work(error_console(), "writing prompts") as show_progress:
             made = write(writer, domain, names, count, show_progress)
     write_durably(out, spell_prompts(made).encode())
-    _show_prompts(made, count, prompt_writing.count_unnamed(made))
+    _show_prompts(made, out, prompt_writing.count_unnamed(made))
     click.echo(
         f"pcevolve run --set provider.prompts={shlex.quote(str(out))} --domain {shlex.quote(domain)} ..."
     )
@@ -266,16 +266,21 @@ def _name_classes(labels: str, private: Path | None) -> list[str]:
     return [each.name for each in Folders().visible(private) if each.is_dir()]
 
 
-def _show_prompts(made: Mapping[str, Sequence[str]], count: int, unnamed: int) -> None:
-    """Show the first prompt of each class, for the owner to check before they are sent."""
+def _show_prompts(made: Mapping[str, Sequence[str]], out: Path, unnamed: int) -> None:
+    """Show the prompts of each class, for the owner to check before they are sent."""
     from rich.console import Console
 
-    console = Console(stderr=True, highlight=False)
+    from pcevolve.public.figures import spell_count
+
+    console = Console(stderr=True, highlight=False, markup=False)
     for name, own in made.items():
-        console.print(f"{name}: {own[0]}", markup=False)
-    console.print(
-        f"{count} prompts for each of {len(made)} classes; they are sent as they are: read them first"
-    )
+        for prompt in own[:MOST_LINES]:
+            console.print(f"{name}: {prompt}")
+        if len(own) > MOST_LINES:
+            console.print(f"{name}: and {len(own) - MOST_LINES} more")
+    each = spell_count(max(map(len, made.values())), "prompt")
+    many = spell_count(len(made), "class")
+    console.print(f"written: {out} ({many}, {each} each). A run sends them unchanged: read them first")
     if unnamed:
         console.print(f"WARNING: {unnamed} of them do not name their class: what is drawn need not show it")
 

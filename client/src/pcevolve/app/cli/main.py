@@ -15,7 +15,7 @@ from pcevolve.public.processes.confinement import (
     require_confinement,
     take_demand,
 )
-from pcevolve.public.processes.doorway import DoorError
+from pcevolve.public.processes.doorway import BESIDE_KEEPER, KEEPER_HAS_REST, DoorError
 from pcevolve.public.processes.serving import prepare_browser, prepare_server
 
 OFFLINE = frozenset(
@@ -81,6 +81,8 @@ def _prepare(command: str, is_demanded: bool) -> None:
     """Start the processes that a command needs, and give up this process's network if it needs none."""
     options = {each.partition("=")[0] for each in sys.argv}
     doors = _find_values("--keeper") if command == "run" else []
+    if doors and not {"--help", "-h"} & options:
+        _refuse_more_options()
     keeps = command == "keeper" or (command == "join" and bool(_find_values("--socket")))
     try:
         if (keeps or doors) and not {"--help", "-h"} & options:
@@ -107,6 +109,14 @@ def _prepare(command: str, is_demanded: bool) -> None:
             confine_online()
     except (ConfinementError, DoorError) as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _refuse_more_options() -> None:
+    """Refuse options that the keeper of this run has, before it is waited for."""
+    given = (each.partition("=")[0] for each in sys.argv[2:] if each.startswith("-"))
+    if others := [each for each in given if each not in BESIDE_KEEPER]:
+        print(f"error: {others[0]}: {KEEPER_HAS_REST}", file=sys.stderr)
         sys.exit(2)
 
 

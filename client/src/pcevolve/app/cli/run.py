@@ -15,6 +15,7 @@ from pcevolve.errors import UsageError
 from pcevolve.public.config.options import at_door
 from pcevolve.public.config.sources import gather
 from pcevolve.public.config.table import require_given, run_options
+from pcevolve.public.processes.doorway import KEEPER_HAS_REST
 from pcevolve.public.processes.launcher import (
     ClientsSide,
     KeepersSide,
@@ -126,10 +127,7 @@ def run(
         if dashboard or any(
             each not in (None, [], ()) for each in (resume, start, config, overrides, *options.values())
         ):
-            raise UsageError(
-                "--keeper SOCKET can be combined with --verbose and --json only: the keeper has all "
-                "other options"
-            )
+            raise UsageError(KEEPER_HAS_REST)
         _run_at_door(keeper, verbose, as_json)
         return
     request = _ask(context, {**options, "from_run": start}, overrides, config, resume, clinics=clinics)

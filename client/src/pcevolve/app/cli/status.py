@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pcevolve.app.cli.budget import NO_RUN, format_time, open_ledger
+from pcevolve.app.cli.budget import NO_RUN, format_time, open_ledger, tell_missing
 from pcevolve.app.cli.options import Json, LedgerFile
 from pcevolve.errors import ClientError
 from pcevolve.public.screen import lay_out
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
     """List the runs in the ledger: how far each is, what it has spent, and how to continue an unfinished one."""
+    if tell_missing(ledger, as_json=as_json):
+        return
     with open_ledger(ledger, with_runs=True) as known:
         rows = [_describe(each, known) for each in known.runs()]
     if as_json:

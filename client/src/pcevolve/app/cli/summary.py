@@ -39,7 +39,7 @@ def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
         judge = summary["usefulness"]["by"]
         yield (
             "verdict",
-            f"{assessed.estimate(kind).upper()} by {judge}, the encoder that also selected: "
+            f"{assessed.estimate(kind).upper()} (by {judge}, the encoder that also selected): "
             f"{assessed.sentence(kind)}",
         )
         yield "", f"{assessed.advice(kind)}"
@@ -84,8 +84,10 @@ SETS = {
 def _say_loss(summary: Mapping[str, Any]) -> str:
     if summary["epsilon_spent"] is None:
         return str(summary.get("promise", "no guarantee: see the warning"))
-    loss = PrivacyLoss.read(summary).say(summary["epsilon_budget"])
-    return f"{loss} was spent (delta {in_full(summary['delta'])}, {summary['relation']})"
+    loss, terms = PrivacyLoss.read(summary), f"(delta {in_full(summary['delta'])}, {summary['relation']})"
+    if "starts_from" in summary:
+        return f"nothing was spent; the release that it started from has {loss.say()} {terms}"
+    return f"{loss.say(summary['epsilon_budget'])} was spent {terms}"
 
 
 def _next(summary: Mapping[str, Any]) -> Iterator[Line]:
@@ -116,7 +118,7 @@ def detail_result(summary: Mapping[str, Any]) -> Iterator[Line]:
         judge = summary["usefulness"]["by"]
         yield (
             "useful?",
-            f"{assessed.estimate(kind).upper()} by {judge}, the encoder that also selected: {assessed.reason(kind)}",
+            f"{assessed.estimate(kind).upper()} (by {judge}, the encoder that also selected): {assessed.reason(kind)}",
         )
     yield "bytes sent", f"{summary['bytes_sent']:,}; received {summary['bytes_received']:,}"
     for row in summary.get("accuracy", ()):

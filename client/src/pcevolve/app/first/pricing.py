@@ -32,7 +32,7 @@ MORE = (1, 3, 10)
 """Multiples of the shots that an outlook compares."""
 SEEN = (
     (0.26, "similar classes too"),
-    (0.52, "most"),
+    (0.52, "most classes"),
     (0.68, "clearly different classes"),
 )
 """Which classes can be told apart up to which noise, in clip radii on each coordinate of a released class mean.
@@ -168,12 +168,13 @@ def tabulate_plan(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
     if planned.noise_multiplier is not None:
         yield "noise multiplier", f"{planned.noise_multiplier:.4g}"
         yield "sigma", f"{planned.sigma:.4g} {planned.sigma_unit}"
-    yield "chosen from the best tenth", f"at most {planned.lift_top10:.1%}"
+    best = f"at most {planned.lift_top10:.1%} (luck: 10%)"
+    yield "chance that a choice is among the best tenth", best
     if (secrets := planned.secrets) is not None:
-        share = f"{secrets.most} texts at most, which count {secrets.share:.3g} of a vote each"
-        yield "listed secrets", f"{describe_guesses(secrets.success)}; by this run alone"
-        yield "  if one stands in", share
-        yield "cells of a class", f"{secrets.cells}"
+        share = f"at most {secrets.most} texts, which count {secrets.share:.3g} of a vote each"
+        yield "listed secrets", f"{describe_guesses(secrets.success)}; this counts only this run"
+        yield "  if a secret is in", share
+        yield "clusters of a class", f"{secrets.cells}"
     if not planned.within_budget:
         yield "fits the budget", "NO: a run with this calibration is refused"
 

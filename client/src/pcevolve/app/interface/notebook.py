@@ -45,7 +45,7 @@ def render_pictures(kind: Kind, rows: Iterable[tuple[str, Sequence[bytes]]]) -> 
 def render_notebook(run: FinishedRun) -> str:
     """Render a fragment of HTML without scripts or external links; every string from the run is escaped."""
     guarantee, found = run.manifest.guarantee, run.record.assessment
-    kind, judge = run.plan.modality.kind, f"by {run.plan.encoder.name}, the encoder that also selected"
+    kind, judge = run.plan.modality.kind, f"(by {run.plan.encoder.name}, the encoder that also selected)"
     content = {
         "marks": run.manifest.marks,
         "plan": run.plan,

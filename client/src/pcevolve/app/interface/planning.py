@@ -27,7 +27,7 @@ class PricedPlan(BudgetPlan):
         return f"<Plan: {self.method}, epsilon {total} at delta {in_full(self.delta)}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        text = f"{self.method}: selection against noise is {self.verdict}"
+        text = f"{self.method}: with this noise, the selection is {self.verdict}"
         return render_table(text, tabulate_plan(self))
 
 

@@ -73,8 +73,8 @@ class Neighbours:
             raise UsageError(f"method '{method.name}' never looks at private data: there is nothing to audit")
         if method.worst_case is None:
             raise UsageError(
-                f"method '{method.name}' defines no worst-case pair of neighbouring datasets, so an audit "
-                "would show nothing: give it a worst_case"
+                f"method '{method.name}' defines no worst-case pair of neighbouring datasets, so an audit would show "
+                "nothing: implement worst_case"
             )
         worst = method.worst_case(relation)
         return cls(

@@ -79,11 +79,11 @@ class ClaimVerdict:
         """Return the verdict in one line."""
         # Rounded down to thousandths: it is a lower bound, and the shown number must hold, too.
         least = math.floor(self.epsilon_lower_bound * 1000) / 1000
-        shown = f"with confidence {self.claim.confidence}, epsilon is at least {least:g}"
-        claimed = f"epsilon {float(self.claim.budget.epsilon):.12g}"
-        if self.holds:
-            return f"the claim of method '{self.claim.method}' ({claimed}) is not refuted: {shown}"
-        return f"the claim of method '{self.claim.method}' ({claimed}) is REFUTED: {shown}"
+        claimed = (
+            f"the claim of method '{self.claim.method}' (epsilon {float(self.claim.budget.epsilon):.12g})"
+        )
+        found = "not refuted" if self.holds else "REFUTED"
+        return f"{claimed} is {found}: with confidence {self.claim.confidence}, epsilon is at least {least:g}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return claim and verdict as values for JSON."""

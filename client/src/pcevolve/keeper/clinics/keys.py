@@ -71,8 +71,8 @@ class OwnerKey:
         """Write a key file readable by its owner alone (``UsageError`` if the file exists)."""
         if path.exists():
             raise UsageError(
-                f"{path} already exists and is not overwritten: an owner uses one key for as long as its "
-                "roster is in use"
+                f"{path} already exists and is not overwritten: an owner uses the same key for as long as the roster "
+                "is in use; choose another file for another key"
             )
         halves = self.signing.private_bytes_raw() + self.agreement.private_bytes_raw()
         write_durably(path, (FORM + base64.b64encode(halves).decode() + "\n").encode(), 0o600)

@@ -136,12 +136,12 @@ def describe_protection(plan: PublicPlan, events: Sequence[Event]) -> Iterator[t
         "privacy",
         f"{_spell(epsilon(events, delta))} at delta {in_full(delta)} for one {plan.unit} {change}, "
         f"in the data of {several}, against server, coordinator and {many}; at a 5 % false-positive rate such an "
-        f"attacker detects at most {count_found_members(events)} of 100",
+        f"attacker detects at most {count_found_members(events)} %",
     )
     yield (
         "trust nobody",
         f"{_spell(epsilon(alone, delta))} at delta {in_full(delta)} if all other owners, coordinator and server pool "
-        f"what they know: the noise of this owner's share alone; then at most {count_found_members(alone)} of 100",
+        f"what they know: the noise of this owner's share alone; then at most {count_found_members(alone)} %",
     )
 
 

@@ -234,7 +234,7 @@ class Account:
         return tuple(each.receipt for each in self.entries.payments(self.run.run_id))
 
     def compute_spent_before(self) -> float:
-        """Return ε of all other runs on this run's most exposed subject, at the lifetime limit's δ; may be inf.
+        """Return ε of all other runs on this run's most exposed subject, at the cap's δ; may be inf.
 
         Raises:
             LedgerError: It is unknown, for the reasons for which ``require`` refuses.
@@ -280,7 +280,7 @@ class Account:
         Events of the plan that this run has already paid for are not counted again.
 
         Raises:
-            BudgetError: The plan costs more than the run's or the lifetime limit, or an INSECURE run used
+            BudgetError: The plan costs more than the run's budget or the cap, or an INSECURE run used
                 these data.
             LedgerError: Earlier spending on these data was under another relation, or the number of images of
                 a patient must be declared.

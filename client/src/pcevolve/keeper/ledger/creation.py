@@ -64,16 +64,26 @@ def _missing(path: Path, key: Path) -> str:
             f"{path}: {key.name} is the key of {', '.join(sorted(others))}: give a ledger a name that "
             "differs before its last dot"
         )
-    return f"{path} is gone but its key is there: restore it; if nothing was ever spent with it, remove {key}"
+    return f"{path} is gone but its key is there: restore the ledger, or remove {key} if no run has ever spent anything"
 
 
 def require_there(path: Path) -> None:
     """Refuse a ledger that does not exist; if only its key is left, opening reports what is missing."""
-    if not path.exists() and not locate_key(path).exists():
-        raise LedgerError(
-            f"no ledger yet at {path}, so no run has spent anything there: pcevolve run creates it; --ledger "
-            "or PCEVOLVE_LEDGER names another"
-        )
+    if not is_there(path):
+        raise LedgerError(describe_missing(path))
+
+
+def is_there(path: Path) -> bool:
+    """True if there is a ledger, or the key of one that is gone."""
+    return path.exists() or locate_key(path).exists()
+
+
+def describe_missing(path: Path) -> str:
+    """Say that no run has made a ledger yet."""
+    return (
+        f"no ledger yet at {path}, so no run has spent anything; pcevolve run creates it (--ledger or PCEVOLVE_LEDGER "
+        "names another)"
+    )
 
 
 def list_run_folders(path: Path) -> list[str]:
@@ -119,11 +129,11 @@ def require_volume(path: Path, volume: Path | None) -> None:
     # only.
     if not os.path.ismount(volume):
         raise LedgerError(
-            f"{volume} is no volume, so the ledger would be gone with this container, and with it what was spent on "
-            f"whom: mount a named volume there, as docker compose does (docker run -v pcevolve-ledger:{volume})"
+            f"{volume} is no volume, so the ledger, which remembers what was spent, would be lost with this container: "
+            f"mount a named volume there, as docker compose does (docker run -v pcevolve-ledger:{volume})"
         )
     if not path.resolve().is_relative_to(volume.resolve()):
-        raise LedgerError(f"ledger {path} is not on the volume {volume} and may be gone with this container")
+        raise LedgerError(f"ledger {path} is not on the volume {volume} and may be lost with this container")
 
 
 def _complete(path: Path, key: Path, create: bool) -> None:

@@ -28,7 +28,7 @@ class RunRow:
             all.
         named: Whether the ledger knows the units by name as well as by image.
         noise: ``os-csprng`` or ``INSECURE``.
-        rounds: Paid releases; ``draws`` counts accesses to the private data.
+        releases: Releases of private data that were paid for, each with one receipt.
         epsilon: ε spent on one unit of its folder, at its own δ; inf for an INSECURE run that looked at
             private data.
         epsilon_drawn: ε spent on one unit that was drawn from the folder; None if all are used.
@@ -47,8 +47,7 @@ class RunRow:
     images: int
     noise: str
     forgets_insecure: bool
-    rounds: int
-    draws: int
+    releases: int
     epsilon: float
     epsilon_drawn: float | None
     delta: float
@@ -171,8 +170,9 @@ class LedgerBook(Ledger):
             images=run.units.image_count,
             noise=run.terms.noise,
             forgets_insecure=run.terms.forgets_insecure,
-            rounds=len(self._entries.accesses(run.run_id)),
-            draws=sum(event.count for event in events if event.mechanism != FREE.mechanism),
+            releases=sum(
+                any(not event.free for event in each.events) for each in self._entries.accesses(run.run_id)
+            ),
             epsilon=measure_loss(run, events),
             # Both are shown, because the owner typed the one for a drawn unit, and the promise is the other.
             epsilon_drawn=measure_loss(run, events, group=1) if run.terms.subsampled else None,

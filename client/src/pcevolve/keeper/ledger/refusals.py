@@ -56,7 +56,7 @@ def spell_over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
     total, own = epsilon(worst.others + worst.own, limit.delta), epsilon(worst.own, limit.delta)
     if math.isinf(total):
         return _spell_unbounded(limit) if math.isinf(own) or limit.delta else _spell_noisy_before(worst)
-    limited = f"whose lifetime limit is {float(limit.epsilon):g} at delta {in_full(limit.delta)}"
+    limited = f"whose cap is {float(limit.epsilon):g} at delta {in_full(limit.delta)}"
     if not worst.others:
         return (
             f"this run would spend epsilon={format_upwards(total)} on one {kind}, {limited}: nothing was drawn; give a "

@@ -193,9 +193,8 @@ def _check(units: Sequence[PrivateUnit], kind: str) -> None:
     single = kind in SINGLE
     # A lone image is its own name; a patient without one could not be found again in another run.
     if any((unit.name is None) != single for unit in units):
-        raise DataError(
-            "either a single image was given a name as a privacy unit, or a unit of another kind has none"
-        )
+        fault = "unit names were given for single images" if single else "a privacy unit has no name"
+        raise DataError(f"{fault}: give names for units of several images only")
     if single and any(len(unit.images) > 1 for unit in units):
         raise DataError(
             "a privacy unit of several images needs a name, and another word than 'image' for what it is"

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from pcevolve.errors import UsageError
 from pcevolve.public.clinics.owners import ClinicOwner, Clinics
+from pcevolve.public.config.declared import word_fault
 from pcevolve.public.config.sources import read_toml
 from pcevolve.public.settings import MOST_CLASSES, Words
 from pcevolve.public.words import choose_labels, find_label_faults, nfc
@@ -55,12 +56,11 @@ class Roster(BaseModel):
     def read(cls, path: Path) -> Self:
         """Read a roster; ``UsageError`` for an invalid one, with the first fault."""
         try:
-            return cls.model_validate(read_toml(path))
+            return cls.model_validate(read_toml(path, "roster"))
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(each + 1) if isinstance(each, int) else each for each in first["loc"])
-            fault = first["msg"].removeprefix("Value error, ")
-            raise UsageError(f"roster {path}: {f'{place}: ' if place else ''}{fault}") from None
+            raise UsageError(f"roster {path}: {f'{place}: ' if place else ''}{word_fault(first)}") from None
 
     @property
     def clinics(self) -> Clinics:

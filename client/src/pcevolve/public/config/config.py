@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 from pydantic import ValidationError, model_validator
 
 from pcevolve.errors import UsageError
-from pcevolve.public.config.declared import list_options
+from pcevolve.public.config.declared import list_options, word_fault
 from pcevolve.public.config.options import Option
 from pcevolve.public.config.owner import OwnerData, OwnerEncoder, OwnerPrivacy, OwnerProvider
 from pcevolve.public.config.providers import PublicProvider
@@ -94,7 +94,7 @@ class RunConfig(Config):
         except ValidationError as error:
             (first, *_) = error.errors(include_url=False, include_input=False)
             place = ".".join(map(str, first["loc"])) or "the file"
-            raise UsageError(f"the options in {path} cannot be read: {place}: {first['msg']}") from None
+            raise UsageError(f"the options in {path} cannot be read: {place}: {word_fault(first)}") from None
 
     def save(self, path: Path) -> None:
         """Store the options for ``--resume``, without keys."""

@@ -175,6 +175,13 @@ def _is_switch(name: str, model: type[BaseModel]) -> bool:
     return name not in model.model_fields or model.model_fields[name].annotation is bool
 
 
+def word_fault(fault: Mapping[str, Any]) -> str:
+    """Return a fault that pydantic found, in plain words."""
+    known = {"extra_forbidden": "there is no such entry", "missing": "it is missing"}
+    text = str(fault["msg"]).removeprefix("Value error, ")
+    return known.get(fault["type"], re.sub("^(Input|Tuple|String) should", "it must", text))
+
+
 def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
     """Return one line about the first fault of the options."""
     faults = error.errors(include_url=False, include_input=False)

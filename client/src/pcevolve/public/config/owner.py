@@ -39,7 +39,7 @@ def _read_words(value: object) -> object:
         from pcevolve.public.config.sources import read_toml  # where somebody types options
 
         try:
-            value = read_toml(Path(value))
+            value = read_toml(Path(value), "file of words")
         except UsageError as error:
             raise ValueError(str(error)) from None
     if value is None:
@@ -143,8 +143,8 @@ class OwnerData(PublicData):
             from pcevolve.public.config.table import spell_option  # for a refusal
 
             raise ValueError(
-                f"{spell_option('test')} {REST} means the images that {spell_option('subsample')} leaves out: set "
-                f"{spell_option('subsample')}. For a folder named {REST}, give ./{REST}"
+                f"{spell_option('test')} {REST} means the images or texts that {spell_option('subsample')} leaves out: "
+                f"set it. For a folder named {REST}, give ./{REST}"
             )
         return self
 

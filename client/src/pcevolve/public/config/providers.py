@@ -46,7 +46,9 @@ class PublicProvider(requests.TextSettings[None], requests.ImageSettings, reques
     ] = None
     yes: Annotated[
         bool,
-        Field(description="Do not ask before going on; without a terminal nothing is asked."),
+        Field(
+            description="Do not ask before going on, doubtful or not. Without a terminal, a doubtful run needs it."
+        ),
         Setting(resumable=True),
     ] = False
     size: Annotated[

@@ -145,7 +145,7 @@ def complete(known: Sequence[Option], incomplete: str) -> list[str]:
     return [f"{path}={each}" for each in choices if each.startswith(word)]
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path, kind: str = "configuration") -> dict[str, Any]:
     """Read a TOML file of options (``UsageError`` if it is missing or invalid)."""
     try:
         text = read_file(path, MOST_TOML_BYTES).decode()
@@ -153,8 +153,6 @@ def read_toml(path: Path) -> dict[str, Any]:
             raise RecursionError
         return tomllib.loads(text)
     except RecursionError:
-        raise UsageError(f"configuration {path} cannot be read: it is nested too deeply") from None
+        raise UsageError(f"{kind} {path} cannot be read: it is nested too deeply") from None
     except (OSError, ValueError) as error:  # TOML's and Unicode's errors are ValueErrors
-        raise UsageError(
-            f"configuration {path} cannot be read: {getattr(error, 'strerror', error)}"
-        ) from error
+        raise UsageError(f"{kind} {path} cannot be read: {getattr(error, 'strerror', error)}") from error

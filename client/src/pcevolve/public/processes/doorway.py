@@ -16,6 +16,7 @@ import struct
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from pcevolve.public.processes.confinement import ConfinementError
 from pcevolve.public.processes.pipe import Pipe
@@ -27,6 +28,13 @@ _INTERFACE_IS_UP = 1
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The machine's own namespace: the kernel's ``PROC_PID_INIT_INO``."""
 _OF_SYSTEM = ("/proc", "/sys", "/dev", "/tmp", "/run", "/etc/resolv.conf", "/etc/hostname", "/etc/hosts")  # noqa: S108
+
+
+BESIDE_KEEPER: Final = frozenset({"--keeper", "--verbose", "-v", "--json"})
+"""Options of ``pcevolve run --keeper``; the run's own are the keeper's."""
+KEEPER_HAS_REST: Final = (
+    "pcevolve run --keeper SOCKET takes --verbose and --json only; give all other options to pcevolve keeper"
+)
 
 
 class DoorError(ConfinementError):
@@ -133,7 +141,7 @@ def knock(path: str, seconds: float = PATIENCE_SECONDS) -> int:
                     f"begin it with pcevolve keeper --socket {path}; nothing was sent"
                 ) from None
             if not is_reported:
-                print(f"waiting for a keeper at {path}", file=sys.stderr)
+                print(f"waiting for a keeper at {path}: pcevolve keeper --socket {path} ...", file=sys.stderr)
                 is_reported = True
             time.sleep(_PAUSE_SECONDS)
         else:

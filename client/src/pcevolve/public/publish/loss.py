@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import ceil, isfinite
 from typing import Any, Self
 
-from pcevolve.public.figures import format_loss, in_full
+from pcevolve.public.figures import format_loss, in_full, spell_count
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 
@@ -88,25 +88,23 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
     from pcevolve.public.dp.accountants import epsilon
 
     number = plan.earlier.releases
-    releases = f"{number} earlier release{'s' if number > 1 else ''}"
+    runs = spell_count(number, "earlier run")
     began = "this run" if plan.start is None else "the run of the release that is varied"
-    known = f"When {began} began, the ledger knew {releases}"
+    known = f"When {began} began, the ledger knew {runs}"
     if plan.earlier.events is None:
         return (
-            f"{known}, some under another neighbour relation or on units of another kind: the loss of one "
-            f"{plan.unit} that is in all these runs cannot be added up."
+            f"{known}, some under a different neighbour relation or on units of a different kind. For one {plan.unit} "
+            f"used in all of these runs, epsilon cannot be added up."
         )
     total = epsilon((*plan.earlier.events, *find_folder_events(plan, events)), plan.privacy.delta)
-    bears = (
-        f"epsilon <= {format_loss(total)} at delta {in_full(plan.privacy.delta)}"
+    bound = (
+        f"epsilon adds up to at most {format_loss(total)} (delta {in_full(plan.privacy.delta)})"
         if isfinite(total)
-        else "more than any epsilon bounds"
+        else "no epsilon bounds the loss"
     )
     # A run that was under way at that time may have spent more since.
-    return (
-        f"{known}. For one {plan.unit} that is in every run, this one included, the loss adds up to {bears}, "
-        "without later runs."
-    )
+    those = "it" if number == 1 else "them"
+    return f"{known}. For one {plan.unit} used in {those} and in this run, {bound}, without later runs."
 
 
 ALARMS = 5
@@ -118,3 +116,8 @@ def count_found_members(paid: Iterable[Event]) -> int:
     from pcevolve.public.dp.attacks import most_true_positives
 
     return ceil(100 * most_true_positives(paid, ALARMS / 100))
+
+
+def state_odds(paid: Iterable[Event]) -> str:
+    """State what an attacker finds of a unit that bears these events, in a clause."""
+    return f"at a {ALARMS} % false-positive rate, membership inference detects at most {count_found_members(paid)} %"

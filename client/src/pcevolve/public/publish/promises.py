@@ -142,7 +142,8 @@ def _describe_choice(plan: PublicPlan, receipts: Sequence[Receipt], files: Seque
         else ""
     )
     if plan.selects and receipts[-1].iteration == plan.releases[-1]:
-        return f"selected from all rounds by what was released{short}"
+        pool = "all rounds" if plan.method.iterations else "all candidates"
+        return f"selected from {pool} by what was released{short}"
     if receipts and receipts[-1].is_among(each.candidate for each in files):
         return f"what the last release chose, and variations of it{short or f'; of these {TOO_LITTLE}'}"
     more = plan.method.more
@@ -282,11 +283,11 @@ def state_confinement(plan: PublicPlan) -> str:
         return ""
     if plan.clinics is not None:
         return (
-            "each owner's own: every owner's command says what keeps its private files from the network; whoever "
-            "coordinates has none"
+            "each owner's own: every owner's command says what keeps its private files from the network; the "
+            "coordinator has none"
         )
     if plan.confinement is None:
-        return "not enforced in this run: that private files and the network stay apart rests on the client's code"
+        return "not enforced in this run: only the client's code keeps private files and the network apart"
     return f"enforced {plan.confinement.words}: no process can both read a private file and open a connection"
 
 

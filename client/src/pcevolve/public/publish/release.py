@@ -287,8 +287,8 @@ def _usefulness(found: Assessment | None, plan: PublicPlan) -> str:
         return ""
     kind, judge = plan.modality.kind, quote_code(plan.encoder.name or "")
     text = (
-        f"**{found.estimate(kind).capitalize()}** by {judge}, the encoder that also selected, from the "
-        f"released numbers: {found.reason(kind)}."
+        f"**{found.estimate(kind).capitalize()}** (by {judge}, the encoder that also selected), as far as the "
+        f"released numbers show: {found.reason(kind)}."
     )
     return f"## Is it useful?\n\n{text} Next: {found.advice(kind)}.\n\n"
 

@@ -88,12 +88,13 @@ def receive(pipe: Pipe, name: str, kind: type[Answer]) -> Answer:
             return kind.model_validate_json(body)
     except GoneError:
         raise ProtocolError(
-            "the other process at this socket ended before the run began, or had another client: start keeper "
-            "and client again"
+            "the other process at this socket ended, or already had a client: start keeper and client again"
         ) from None
     except (PipeError, ValidationError):
         pass
-    raise ProtocolError(f"whoever is at the socket sent what is no {name}: nothing was drawn")
+    raise ProtocolError(
+        f"the other process at this socket sent something other than {name}: nothing was drawn"
+    )
 
 
 def wait_for_word(pipe: Pipe) -> None:

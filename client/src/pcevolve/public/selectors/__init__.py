@@ -104,7 +104,9 @@ def _choose(budget: Budget, scope: Scope, appearance: str | None) -> tuple[str, 
     # Public sizes alone decide: a choice by the private images' content would have to be paid for.
     accesses = means.METHOD.accesses(budget, scope, appearance=appearance)
     noise = means.means_noise(first_selection(accesses), scope)
-    measured = f"noise on class means would be {noise:.2f} clip radii per axis at {scope.shots} shots"
+    measured = (
+        f"with {scope.shots} shots, the noise on class means would be {noise:.2f} clipping radii per axis"
+    )
     if noise > MAX_NOISE_TO_CLIP_RATIO:
-        return "pe", f"{measured}, which would drown them; votes suffer less"
-    return "dp-means", f"{measured}, and one release of them leaves every selection free"
+        return "pe", f"{measured} and would drown them; votes suffer less"
+    return "dp-means", f"{measured}, which leaves them readable; selecting from them costs no more privacy"

@@ -176,8 +176,8 @@ def choose_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
 
 METHOD = Method(
     name="secpe",
-    summary="SecPE: private records are counted once around groups of the first candidates, those with secrets less, "
-    "with Gaussian noise; selecting by the counts costs no more privacy",
+    summary="SecPE: private records are counted once around clusters of the first candidates, with Gaussian noise, and "
+    "count for less if they hold a secret; selecting from the counts costs no more privacy",
     guarantee=(
         "(epsilon, delta)-DP by Gaussian differential privacy: one release of counts of all classes together, to which "
         "a privacy unit adds a vector of L2 norm at most 1, of L2 sensitivity 1 under add-remove and the square root "

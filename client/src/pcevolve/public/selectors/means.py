@@ -211,7 +211,7 @@ def means_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
 METHOD = Method(
     name="dp-means",
-    summary="DP class means: released once, with Gaussian noise; selecting from them costs no more privacy",
+    summary="Class means are released once, with Gaussian noise; selecting from them costs no more privacy",
     guarantee=(
         "(epsilon, delta)-DP by Gaussian differential privacy: one release of the sums of clipped, publicly centred "
         "embeddings of all classes together, of L2 sensitivity R under add-remove and 2 R under replace-one, R being "

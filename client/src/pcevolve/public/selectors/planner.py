@@ -21,12 +21,14 @@ from pcevolve.public.selectors.method import Method
 from pcevolve.public.selectors.rounds import Scope, is_blurred, uniform_lift
 
 VERDICTS = (
-    (0.4, "weak: most prototypes would be there by luck"),
+    (0.4, "weak: most prototypes would be chosen by luck"),
     (0.75, "useful: selection follows the private data more often than not"),
     (math.inf, "strong: choices follow the private data, among what the provider draws"),
 )
-CHANCE = "indistinguishable from a random choice"
+CHANCE = "indistinguishable from random choice"
 CHANCE_FACTOR = 1.5
+USE_MORE = "use more shots or a larger epsilon, or --method t2i, which spends nothing"
+"""What to do about a selection that noise hides."""
 
 
 @dataclass(frozen=True)

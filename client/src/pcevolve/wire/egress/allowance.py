@@ -116,7 +116,7 @@ class Meter:
         if cost is not None:
             return f"{what}, {spell_money(cost, self.dialect)}"
         if self.nearby:
-            return f"{what} by an API on your own machine or network, and no price is known"
+            return f"{what} (the API is on your own machine or network, and no price is known)"
         return f"{what}, at your provider's price"
 
     def fix(self, plan: PublicPlan) -> None:

@@ -188,7 +188,7 @@ class Replies:
             digests = tuple(self.transcript.bodies.keep(data) for data in made)
             known = self.transcript.outputs(call.slot)
             if known not in (None, digests):
-                raise TranscriptError(f"the answer {call.slot} on record now decodes to different outputs")
+                raise TranscriptError(f"the recorded answer {call.slot} now decodes to different outputs")
             if known is None:
                 self.transcript.append(Received(slot=call.slot, outputs=digests))
         return tuple(Candidate.received(call, index, parent, data) for index, data in enumerate(made))

@@ -68,7 +68,9 @@ class StabilityDialect(Dialect):
         answer = parse_answer(_Answer, body)
         if answer.finish_reason not in ("SUCCESS", _FILTERED):
             ended = printable(answer.finish_reason)[:_LONGEST_REASON]
-            raise ProviderReplyError(f"the API stopped making the image: {ended}: continue with --resume RUN")
+            raise ProviderReplyError(
+                f"the API stopped making the image ({ended}): continue with --resume RUN"
+            )
         if answer.finish_reason == _FILTERED:
             # The image is blurred then. It is no error, because the plan fixes the seed: a resumed run would
             # be refused for good.

@@ -34,7 +34,7 @@ def test_the_first_screen_comes_before_any_figure_and_has_the_odds_of_the_whole_
     events = [Event("exponential", "5/2", 4)]
     share = math.ceil(100 * most_true_positives(events, 0.05))
     text = page(finished()).text
-    assert f"Detects at most {share} of 100 members, and accuses 5 of 100 others; guessing detects 5." in text
+    assert f"Detects at most {share} %; guessing would detect 5 %." in text
     assert "At that ε a chosen" in text
     assert text.index("What left") < text.index("What an attacker can tell") < text.index("Privacy loss ε")
 

@@ -39,9 +39,9 @@ LOOKED_AT = 1_000_000
 """Pixels by which a picture's spread is measured, at equal distances."""
 WAY_OUT = "say which of its values are black and white with --set data.window=LOW,HIGH"
 BY_WINDOW, BY_FILE, BY_BITS, AS_STORED = (
-    "by data.window",
-    "by their own window or table",
-    "by the whole range of their bits",
+    "mapped by data.window",
+    "mapped by the file's own window or table",
+    "scaled from the whole range of their bits",
     "of 8 bits, used unchanged",
 )
 REFUSED = "refused"

@@ -89,8 +89,8 @@ def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
     noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
         f"Private {nouns.many}, file names, embeddings, and everything else computed from private "
-        f"{nouns.many}, except for the {noisy} that are priced below. From these releases the provider learns "
-        f"{seen}; their numbers are in the dataset and the record."
+        f"{nouns.many}, except for the {noisy} that are priced below. From these the provider learns {seen}; "
+        "their numbers are in the dataset and the record."
     )
 
 
@@ -109,10 +109,9 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     other = ", or another in its place" if plan.privacy.relation == "replace-one" else ""
     words = (
         f"Worst case: an attacker who knows all other {many} decides whether {unit} {verb} {used}{other}. At a "
-        f"{ALARMS} % false-positive rate, the attack detects at most {count_found_members(paid)} % of true cases."
+        f"{ALARMS} % false-positive rate, membership inference detects at most {count_found_members(paid)} %."
     )
-    found = count_found_members(paid)
-    short = f"Detects at most {found} of 100 members, and accuses {ALARMS} of 100 others; guessing detects {ALARMS}."
+    short = f"Detects at most {count_found_members(paid)} %; guessing would detect {ALARMS} %."
     return Odds(short, words, _together(plan, paid))
 
 
@@ -120,7 +119,7 @@ def _together(plan: PublicPlan, paid: list[Event]) -> str:
     """State the figure together with earlier releases known to the ledger, for a unit in all of them."""
     if not plan.earlier.releases or plan.earlier.events is None:
         return ""
-    return f"For it the figure is {count_found_members([*plan.earlier.events, *paid])} of 100."
+    return f"For it the figure is {count_found_members([*plan.earlier.events, *paid])} %."
 
 
 def _assumptions(plan: PublicPlan) -> tuple[str, ...]:

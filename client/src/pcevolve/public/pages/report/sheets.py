@@ -149,7 +149,8 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
             title + last, how + (matched if last else ""), _tiles(run, named, chosen, per_row, shown)
         )
     if chosen_last:
-        how = "selected from all rounds" if plan.selects else "what was chosen last, and variations of it"
+        pool = "all rounds" if plan.method.iterations else "all candidates"
+        how = f"selected from {pool}" if plan.selects else "what was chosen last, and variations of it"
         yield replace(show_dataset(run, label, "The dataset", per_row), how=how + matched)
     elif plan.method.more:
         extended = _outputs(run, [call for call in plan.extensions() if call.label == label])
