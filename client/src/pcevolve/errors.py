@@ -28,7 +28,7 @@ from __future__ import annotations
 
 LONGEST = 1000
 """Most characters of a message that a terminal shows; part of it may be the API's words."""
-TOLD_ELSEWHERE = "the reason is on standard error alone, because it may tell of private data"
+REPORTED_ELSEWHERE = "the reason is on standard error alone, because it may tell of private data"
 """Text of an error that another process has told the owner: a program may send its exceptions anywhere."""
 
 

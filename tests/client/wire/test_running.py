@@ -14,7 +14,7 @@ from pcevolve.public.media.images.decoding import decode_picture
 from pcevolve.public.processes.pipe import GoneError, Pipe, open_conversation
 from pcevolve.wire.running import report
 
-ORDERS = {"quiet": True, "verbose": False, "is_there": False, "tells": False}
+ORDERS = {"quiet": True, "verbose": False, "is_there": False, "shows_progress": False}
 STUCK = """
 import json, re, sys
 from pcevolve.public import decoder

@@ -8,7 +8,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pcevolve.errors import TOLD_ELSEWHERE, ClientError, ProtocolError
+from pcevolve.errors import REPORTED_ELSEWHERE, ClientError, ProtocolError
 from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.keeping import decoded_elsewhere, read_orders, refuse, serve, tell_owner
 from pcevolve.keeper.screen import OwnerScreen
@@ -123,7 +123,7 @@ def attend(
         tell(error)
         refuse(across, error)
     if refused:
-        failure = {"kind": type(refused[0]).__name__, "lines": [TOLD_ELSEWHERE], "is_reported": True}
+        failure = {"kind": type(refused[0]).__name__, "lines": [REPORTED_ELSEWHERE], "is_reported": True}
         up.send("failed", json.dumps(failure))
         return
     up.send("done", json.dumps({"summary": {**(watch.figures or {})}}))

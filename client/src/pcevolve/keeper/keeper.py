@@ -114,6 +114,7 @@ class Keeper:
             LedgerError: Folder and ledger disagree, or this ledger cannot pay for the run.
             ModelError: The encoder cannot be loaded.
         """
+        # Once: each answer takes a whole number of ticks, and asking again would measure them more finely.
         if self._account is not None:
             raise ProtocolError("a run is prepared once")
         with self._padding.section(self._began):
@@ -161,6 +162,7 @@ class Keeper:
     def begin(self, asked: protocol.Begin) -> protocol.Begun:
         """Enter the run in the ledger, in whole ticks: the time depends on the ledger's size."""
         plan, account = self._plan, self._account
+        # By digest: what the owner agreed to is exactly what the runner will carry out.
         if plan is None or account is None or protocol.digest_plan(plan) != asked.plan:
             raise ProtocolError("a run begins with the plan that was settled last")
         with self._padding.section():
@@ -203,6 +205,7 @@ class Keeper:
         if not lineage.answers:  # the plan is on record by now
             self._owner().bind()
         call = lineage.plan.calls.get(outputs.slot)
+        # Each call once, so that a runner cannot offer other candidates until it likes the choice.
         if call is None or outputs.slot in lineage.answers:
             raise ProtocolError(f"no call {outputs.slot[:40]!a} of the plan is to be answered")
         made = self._name(lineage, call, outputs.digests)
@@ -223,6 +226,7 @@ class Keeper:
         selection, account = self._require_selection(), self._account
         assert account is not None
         query, pool = self._query(asked.iteration), selection.lineage.pool(asked.iteration)
+        # Stored with the payment, so that another copy of the record cannot use this release.
         self._record.head = asked.head
         with self._padding.section():
             receipt = selection.judge.release(query, pool)
@@ -248,6 +252,7 @@ class Keeper:
 
     def finish(self, result: protocol.Finish) -> protocol.Done:
         """Store the run's figures for the owner alone."""
+        # Beside the ledger and not in the run's folder, which is shared as it is.
         write_private(self._owner().result, result.figures)
         return protocol.Done()
 
@@ -319,6 +324,8 @@ class Keeper:
     def _query(self, iteration: int) -> Query:
         """Return the next release of the plan, all of whose candidates are there."""
         lineage = self._require_selection().lineage
+        # In the plan's order: a release out of turn would be drawn among candidates that the plan does not
+        # name.
         if iteration != lineage.find_next():
             raise ProtocolError(f"release {iteration} is not the next one of the plan")
         if missing := lineage.list_missing(lineage.find_due()):

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from pcevolve.errors import TOLD_ELSEWHERE, KeeperGoneError, ProtocolError, rebuild_error
+from pcevolve.errors import REPORTED_ELSEWHERE, KeeperGoneError, ProtocolError, rebuild_error
 from pcevolve.public import protocol
 from pcevolve.public.loop.evolution import Ask, UntrustedGenerator
 from pcevolve.public.loop.lineage import Judge, Pool
@@ -46,7 +46,7 @@ class Remote:
         try:
             name, body = self._pipe.receive()
             if name == "refused":
-                raise rebuild_error(Refused.model_validate_json(body).kind, TOLD_ELSEWHERE)
+                raise rebuild_error(Refused.model_validate_json(body).kind, REPORTED_ELSEWHERE)
             if name != kind.__name__.lower():
                 raise ProtocolError(f"the keeper answered {name[:20]!a}, and was asked for {kind.__name__}")
             return kind.model_validate_json(body)

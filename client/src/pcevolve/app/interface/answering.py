@@ -13,7 +13,7 @@ from rich.console import Console
 
 from pcevolve.app.interface import values
 from pcevolve.app.interface.asking import refuse
-from pcevolve.errors import TOLD_ELSEWHERE, ClientError
+from pcevolve.errors import REPORTED_ELSEWHERE, ClientError
 from pcevolve.keeper.keeping import tell_owner
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.options import AS_KEYWORDS, spell_as
@@ -39,7 +39,7 @@ def perform(order: Mapping[str, Any]) -> tuple[str, str]:
         if order["task"] in PUBLIC:
             return refuse(type(error).__name__, [str(error)], is_reported=False)
         tell_owner(error)
-        return refuse(type(error).__name__, [TOLD_ELSEWHERE], is_reported=True)
+        return refuse(type(error).__name__, [REPORTED_ELSEWHERE], is_reported=True)
     return "done", TypeAdapter(type(found)).dump_json(found).decode()
 
 

@@ -26,7 +26,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class TaskRefusal:
-    """Why a process did not do its work; ``TOLD_ELSEWHERE`` if it told the owner itself."""
+    """Why a process did not do its work; ``REPORTED_ELSEWHERE`` if it told the owner itself."""
 
     kind: str
     lines: tuple[str, ...]

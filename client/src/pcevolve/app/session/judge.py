@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from pcevolve.errors import TOLD_ELSEWHERE, ClientError
+from pcevolve.errors import REPORTED_ELSEWHERE, ClientError
 from pcevolve.keeper.keeping import read_orders, tell_owner
 from pcevolve.public.encoders import has_torch
 from pcevolve.public.processes.confinement import Enforcement
@@ -33,7 +33,7 @@ def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
         tell_owner(error)
         up.send(
             "failed",
-            json.dumps({"kind": type(error).__name__, "lines": [TOLD_ELSEWHERE], "is_reported": True}),
+            json.dumps({"kind": type(error).__name__, "lines": [REPORTED_ELSEWHERE], "is_reported": True}),
         )
 
 

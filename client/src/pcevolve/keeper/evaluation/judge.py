@@ -88,7 +88,7 @@ class Evaluator:
         sets: Sequence[Sequence[Training]],
         features: Features,
         checked: int | None,
-        told: Callable[[], None] = lambda: None,
+        show_done: Callable[[], None] = lambda: None,
     ) -> tuple[list[list[NDArray[np.int64]]], float | None]:
         """Return ``predictions``, and how well the classifiers of one set learnt it.
 
@@ -99,12 +99,12 @@ class Evaluator:
             The predictions, and the accuracy of the worst seed on the data that it was trained on.
         """
         if checked is None:
-            return self.predictions(sets, features, told), None
+            return self.predictions(sets, features, show_done), None
         own = sets[checked][0]
-        said = self.predictions(sets, np.concatenate([features, own.features]), told)
+        predicted = self.predictions(sets, np.concatenate([features, own.features]), show_done)
         tested = len(features)
-        learnt = min(float(np.mean(each[tested:] == own.targets)) for each in said[checked])
-        return [[each[:tested] for each in of_set] for of_set in said], learnt
+        learnt = min(float(np.mean(each[tested:] == own.targets)) for each in predicted[checked])
+        return [[each[:tested] for each in of_set] for of_set in predicted], learnt
 
 
 def find_usable(features: Features) -> NDArray[np.bool_]:

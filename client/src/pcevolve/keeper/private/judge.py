@@ -94,6 +94,8 @@ class PrivateViews:
 
     def prepare(self, with_appearances: bool, show_progress: ProgressCallback = no_progress) -> None:
         """Embed the images, and measure appearances if they will be released; errors as in ``embeddings``."""
+        # Before the first request: an observer who sees requests could otherwise time how long private images
+        # take.
         self.embeddings(None, show_progress)
         if with_appearances:
             _ = self.appearances
@@ -141,6 +143,8 @@ class PrivateJudge:
             self.chooser.common_appearance(pool)
             return
         all_inputs = self.chooser.find_inputs(query.iteration, pool, self._renditions)
+        # The frame is a decomposition of all candidates: public work, and slow, so it is done before the
+        # release.
         if self.chooser.plan.centre_first:
             _ = join_renditions(all_inputs).coordinates
 
@@ -174,6 +178,7 @@ class PrivateJudge:
         plan, views = self.chooser.plan, self.views
         # Computed before the transaction: other runs wait while it is open.
         prior = self.chooser.common_appearance(pool)
+        # Nominal, because the number of private images would have to be paid for.
         expected = plan.data.shots * len(plan.labels)
 
         def draw() -> Paid:
@@ -206,6 +211,7 @@ class PrivateJudge:
 
     def _last_measured(self, query: Query) -> int:
         """Return the latest earlier round that looked at the data."""
+        # The newest measurement, because it was made among the most candidates.
         earlier = range(query.iteration - 1, 0, -1)
         return next(t for t in earlier if not all(event.free for event in self.events[t]))
 
