@@ -113,7 +113,7 @@ def test_a_finished_run_that_is_resumed_is_called_finished_and_nothing_is_said_o
     assert command(*words()).code == 0
     first = command("run", "--resume", "run")
     assert first.code == 0
-    assert "finished this run was finished before; nothing more is sent or spent" in first.said
+    assert "finished this run is finished already; nothing more is sent or spent" in first.said
     for absent in ("preview", "before", "so far", "resumed"):
         assert absent not in first.said, absent
     assert "was spent" in first.out

@@ -39,7 +39,7 @@ from pcevolve.wire.reaching import ProviderConnection, RunnerJob, connect, greet
 from pcevolve.wire.showing import RunProgress, keep_live_page, show_first
 
 RESUMED = (("resumed", "nothing is paid twice"),)
-FINISHED = (("finished", "this run was finished before; nothing more is sent or spent"),)
+FINISHED = (("finished", "this run is finished already; nothing more is sent or spent"),)
 
 
 class Owners(Protocol):

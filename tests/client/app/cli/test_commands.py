@@ -117,7 +117,7 @@ def test_a_folder_that_is_no_run_and_a_ledger_that_is_not_there_are_refused_as_s
         ("report", nowhere): 2,
         ("classify", nowhere, "x.png"): 2,
         ("run", "--resume", nowhere): 2,
-        ("budget", "show", "--ledger", nowhere): 4,
+        ("budget", "show", "--ledger", nowhere): 0,
         ("check", nowhere): 3,
         ("run", "--config", nowhere): 2,
     }

@@ -16,7 +16,6 @@ from pcevolve.app.cli.options import Json, RunPath, Verbose, leave_files, requir
 from pcevolve.app.cli.parameters import Flag
 from pcevolve.errors import ModelError, printable
 from pcevolve.public.screen import lay_out, print_table
-from pcevolve.public.transcript.layout import EXPORTS
 
 if TYPE_CHECKING:
     from pcevolve.auditing import Audit
@@ -124,6 +123,8 @@ def pack(
     click.echo(auditing.pack(audited, path))
     unzipped = auditing.name_packed(audited)
     click.echo(f"to check it: unzip {shlex.quote(path.name)}, then pcevolve audit {unzipped}", err=True)
+    from pcevolve.public.transcript.layout import EXPORTS  # pydantic is slow to load, and help needs none
+
     if exported := [each for each in EXPORTS.values() if (folder / each).exists()]:
         again = f"pcevolve export {unzipped} --format ... makes them again"
         click.echo(f"left out: {', '.join(exported)}; {again}", err=True)

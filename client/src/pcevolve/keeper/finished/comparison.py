@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 from pcevolve.errors import UsageError
 from pcevolve.keeper.evaluation.labelled import Labelled
-from pcevolve.keeper.finished.use_page import list_accuracies
 from pcevolve.public.durable import write_durably
 from pcevolve.public.figures import in_full
 from pcevolve.public.media import find_medium
@@ -75,6 +74,9 @@ class ComparedRunColumn:
     @property
     def yardsticks(self) -> list[tuple[str, Sequence[float]]]:
         """Accuracies of the dataset and of its yardsticks."""
+        # Imported here: the page's module loads PyTorch, and runs are compared without it.
+        from pcevolve.keeper.finished.use_page import list_accuracies
+
         return list_accuracies(self.use, self.chance)
 
 
