@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,15 @@ def test_a_port_that_answers_is_no_model_in_memory(log: Path):
 
 def test_a_server_that_ends_is_not_waited_for(log: Path):
     server = Server(log, [LISTENING])
-    with pytest.raises(
-        ProviderUnreachableError, match=r"pcevolve-server is not ready: .*server\.log says why"
-    ):
+    with pytest.raises(ProviderUnreachableError, match=r"^pcevolve-server is not ready: see .*server\.log$"):
         local_server._address(server, log, log.stat().st_size)
+
+
+def test_a_port_that_another_program_has_is_named_as_the_reason(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with (
+            pytest.raises(ProviderUnreachableError, match=rf"is not ready \(.*{port}.*in use.*\): see "),
+            local_server.serve_locally(tmp_path / "server.log", port),
+        ):
+            pass

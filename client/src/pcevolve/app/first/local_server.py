@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pcevolve.errors import ProviderUnreachableError, UsageError
+from pcevolve.errors import ProviderUnreachableError, UsageError, printable
 from pcevolve.public.processes.serving import start_server, stop_server
 
 SERVER = "pcevolve-server"
@@ -60,4 +60,11 @@ def _address(process: subprocess.Popen[bytes], log: Path, begin: int) -> str:
         if urls:
             return str(urls[-1])
         time.sleep(POLL_SECONDS)
-    raise ProviderUnreachableError(f"{SERVER} is not ready: {log} says why")
+    raise ProviderUnreachableError(f"{SERVER} is not ready{_reason(log, begin)}: see {log}")
+
+
+def _reason(log: Path, begin: int) -> str:
+    """Return the server's own last word about why it ended, such as a port that is in use; empty without one."""
+    lines = log.read_bytes()[begin:].splitlines() if log.exists() else []
+    words = [line.decode("utf-8", "replace") for line in lines if line.startswith(SERVER.encode() + b": ")]
+    return f" ({printable(words[-1].partition(': ')[2])})" if words else ""
