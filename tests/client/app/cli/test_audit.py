@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from pcevolve.app.cli import audit
 from support.paid import make_paid_run
 from support.runs import small_plan
 
@@ -23,6 +25,14 @@ def test_an_honest_run_holds_and_its_page_leaves_json_alone_on_stdout(run: Path,
     assert all(not each["faults"] for each in printed["findings"])
     assert (run / "audit" / "wire.html").read_text().startswith("<!doctype html>")
     assert "wire.html" in told.said
+
+
+def test_statements_on_the_owners_word_are_spelled_for_people(run: Path, command):
+    printed = command("audit", run, "-v").out.partition("On the owner's word")[2]
+    rows = dict(re.findall(r"│ (\S+) +│ (.*?) +│", printed))
+    assert (rows["proxied"], rows["data.words"], rows["provider.image_hosts"]) == ("no", "none", "none")
+    assert not re.search(r"None|True|False|\[\]|\{", printed)
+    assert audit._spell({"releases": 0, "events": []}) == "releases 0, events none"
 
 
 def test_a_page_or_card_that_somebody_changed_is_told_in_a_line_of_its_own(run: Path, command):

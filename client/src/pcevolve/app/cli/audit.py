@@ -146,7 +146,7 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
         print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
         rest = [(name, UNVERIFIED.get(name, "")) for name in audited.unverified]
         print_table("Not verified", ("in the run's folder", "what it is"), rest)
-        claims = [(name, printable(str(value))) for name, value in audited.claims.items()]
+        claims = [(name, printable(_spell(value))) for name, value in audited.claims.items()]
         print_table("On the owner's word", ("of the plan", "what it says"), claims)
     if not as_json:
         for mark in audited.marks:
@@ -166,6 +166,17 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
         click.echo("an INSECURE run passes only with --allow-insecure", err=True)
     if not holds:
         raise click.exceptions.Exit(_exit_code(audited, allowed))
+
+
+def _spell(value: object) -> str:
+    """Spell a value of the plan for people; what is empty is none."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_spell(each)}" for name, each in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(_spell, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None or value == "" else str(value)
 
 
 def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
