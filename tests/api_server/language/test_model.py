@@ -6,10 +6,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from pcevolve_server import models
+from pcevolve_server import models, networks
 from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError
 from pcevolve_server.language.model import GumbelDraws
-from pcevolve_server.model_settings import ModelSettings
+from pcevolve_server.model_settings import Batching, ModelSettings
 from pcevolve_server.work import TextRecipe, TextTask
 from support.tiny_writer import CONTEXT, TEMPLATE, load, save_writer
 
@@ -41,6 +41,15 @@ def test_a_text_depends_on_its_own_prompt_and_seed_alone(model):
     together = texts(model, *tasks)
     assert together == [text for each in tasks for text in texts(model, each)]
     assert len(set(together)) == 3
+
+
+@pytest.mark.parametrize(("batching", "alike"), [(Batching.EXACT, ["cpu"]), (Batching.MERGE, [])])
+def test_where_texts_are_exact_the_device_computes_alike(saved, monkeypatch, batching, alike):
+    devices = []
+    monkeypatch.setattr(networks, "compute_alike", lambda device: devices.append(str(device)))
+    found = load(saved, batching=batching)
+    assert devices == alike
+    assert (found.info.pipelines, found.info.negative_prompts) == (("chat",), False)
 
 
 @pytest.mark.statistical

@@ -7,6 +7,7 @@ import pytest
 
 from pcevolve_server import models
 from pcevolve_server.language import phrases as phrases_module
+from pcevolve_server.language.counts import END
 from pcevolve_server.language.phrases import Phrases
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import Completion, TextRecipe, TextTask
@@ -86,6 +87,15 @@ def test_a_text_has_no_more_tokens_than_asked_for_and_ends_at_a_stop(phrases):
     assert {each.finish for each in short} == {"stop", "length"}
     stopped = write(phrases, "disease", range(50), stops=(" of ",))
     assert not any(" of " in each.text for each in stopped)
+
+
+def test_a_text_has_two_words_even_where_it_would_end_at_once(phrases, monkeypatch):
+    ends = np.full(len(phrases._counts.words), 1e-9)
+    ends[END] = 1.0
+    monkeypatch.setattr(phrases._counts, "after", lambda before: ends.copy())
+    for each in write(phrases, "disease", range(3), temperature=0):
+        assert (len(each.text.split()), each.finish) == (2, "stop")
+        assert 0 <= each.seconds["write_text"] < 600
 
 
 def test_a_text_with_blanks_that_is_longer_than_asked_for_is_said_to_be_cut(phrases):
