@@ -27,7 +27,7 @@ pytestmark = pytest.mark.models
 @pytest.mark.parametrize(
     ("asked", "complaint"),
     [
-        ({"weights": WeightFormat.INT8}, "--weights int8 is for CUDA, and the device is cpu"),
+        ({"weights": WeightFormat.INT8}, "--weights int8 needs CUDA, and the device is cpu"),
         ({"compiled": True, "batching": Batching.MERGE}, "--compile is for CUDA, and for small models"),
     ],
 )

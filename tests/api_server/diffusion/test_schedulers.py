@@ -106,7 +106,7 @@ def test_a_run_begins_at_its_first_level_also_where_several_round_to_one_timeste
 
 def test_a_scheduler_that_draws_noise_without_an_images_seed_is_refused():
     sde = type("DPMSolverSDEScheduler", (diffusers.DDIMScheduler,), {})  # the library's needs a package more
-    with pytest.raises(ModelLoadError, match="draws noise without an image's seed"):
+    with pytest.raises(ModelLoadError, match="draws noise that an image's seed does not determine"):
         schedulers.check(sde())
     made_from_one = {"noise_sampler_seed": None}
     schedulers.check(diffusers.EulerDiscreteScheduler.from_config(made_from_one))
