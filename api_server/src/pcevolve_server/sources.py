@@ -99,7 +99,7 @@ def is_bundled_text(name: str) -> bool:
 
 
 def is_checkpoint(name: str) -> bool:
-    """True if a name from the command line is that of one file with a model's weights."""
+    """True if a name from the command line is the path of a single file of weights."""
     return not (is_library(name) or is_text(name)) and Path(name).expanduser().is_file()
 
 

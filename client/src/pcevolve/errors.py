@@ -5,12 +5,12 @@
     ├── DataError                    the private data cannot be used; nothing was spent    (3)
     ├── BudgetError                  the privacy budget does not allow this                (4)
     │   └── LedgerError              the ledger cannot be trusted or reached
-    ├── EgressError                  something tried to leave that must not; it did not    (5)
+    ├── EgressError                  something that must not be sent was about to be sent; it was blocked    (5)
     ├── ProviderError                the API failed                                        (6)
     │   ├── ProviderUnreachableError no usable answer within the retry limits
     │   ├── ProviderRefusedError     a clear no: wrong key, invalid request, no credit
     │   ├── ProviderReplyError       an answer that breaks the wire contract, or of another model or host
-    │   │   └── UnlistedHostError    its images lie where nothing may be fetched from
+    │   │   └── UnlistedHostError    its images are on a host that the plan does not name
     │   ├── UnusableError            too few of its images can be used; nothing more was spent
     │   └── AllowanceError           the next request would exceed what the user allows
     ├── TranscriptError              the record of the run is damaged                      (7)

@@ -127,5 +127,5 @@ def test_a_model_in_shards_is_whole_if_all_are_there(folder: Path):
 def test_a_folder_that_is_none_of_a_model_says_what_to_give(folder: Path, tmp_path: Path):
     for place in (tmp_path, folder / "unet", folder / "text_encoder"):
         expect_refusal(
-            place, r"it has no model_index\.json: give a folder in the layout of diffusers, or one file"
+            place, r"it has no model_index\.json: give a folder in diffusers' layout, or a single file"
         )

@@ -246,7 +246,7 @@ class Adapter:
     def arguments(
         self, pipeline: DiffusionPipeline, recipe: Recipe, image: Image.Image | None
     ) -> dict[str, Any]:
-        """Set the scale for the next run, and return the image embeddings for all its images."""
+        """Set the scale for the next run of the pipeline, and return the image embeddings as arguments for it."""
         scale = 0.0 if image is None or recipe.adapter_scale is None else recipe.adapter_scale
         pipeline.set_ip_adapter_scale(scale)
         positive, negative = self._embed(pipeline, image or Image.new("RGB", (8, 8)))

@@ -182,9 +182,9 @@ def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.d
 
 
 def _detach_checker(settings: ModelSettings, pipeline: DiffusionPipeline) -> ModelChecker | None:
-    """Take the checker out of the pipeline, which would only blacken images.
+    """Take the safety checker out of the pipeline, where it would only blacken images.
 
-    The server decides what to do with them.
+    The server decides what to do with images that the checker flags.
     """
     checker = getattr(pipeline, "safety_checker", None)
     extractor = getattr(pipeline, "feature_extractor", None)

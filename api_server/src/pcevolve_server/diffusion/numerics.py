@@ -12,7 +12,7 @@ from torch import nn
 
 
 def convert(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:  # noqa: ANN401 - see above
-    """Return a value with every tensor in it changed."""
+    """Return a copy of a value, with ``change`` applied to every tensor in it."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):

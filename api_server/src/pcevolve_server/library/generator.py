@@ -162,7 +162,7 @@ def _while(tasks: Sequence[Task], is_cancelled: IsCancelled) -> Iterator[Task]:
 
 
 def cover(image: Image.Image, width: int, height: int) -> Image.Image:
-    """Return the largest middle part of an image with the requested shape, at the requested size."""
+    """Crop the centre of an image to the requested aspect ratio, and resize it."""
     if image.size == (width, height):
         return image
     scale = max(width / image.width, height / image.height)

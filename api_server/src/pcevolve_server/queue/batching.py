@@ -1,4 +1,4 @@
-"""Batching: the size of a batch by its pixels, and the wait of an unfilled batch."""
+"""Batching: how large a batch may be, given its pixels, and how long an unfilled batch waits."""
 
 from __future__ import annotations
 

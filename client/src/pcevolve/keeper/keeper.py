@@ -51,7 +51,7 @@ LEAST_SEPARABLE = 0.1
 
 @dataclass(repr=False)
 class KnownRecord:
-    """The facts about the record that an account needs: the runner tells how far it has come."""
+    """The facts about the record that an account needs. The runner reports how far the record has got."""
 
     receipts: set[Receipt] = field(default_factory=set)
     head: str = GENESIS

@@ -175,7 +175,7 @@ def leave_out_private(test: PrivateDataset, private: PrivateDataset, where: str)
 
 
 def trusts_shots(settings: RunConfig) -> bool:
-    """True if a run divides by ``--shots``: it looks at private data, unlike a control, and releases no counts."""
+    """True if a run divides by ``--shots``: it looks at private data and releases no counts."""
     method = settings.method.name
     return not settings.get("class_counts") and (method == AUTO or find_method(method).selector is not None)
 

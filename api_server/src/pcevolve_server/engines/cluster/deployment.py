@@ -157,7 +157,7 @@ def _auto(scale: Scale) -> dict[str, float]:
 def build(args: dict[str, object]) -> serve.Application:
     """Return the application of a Serve config, whose ``import_path`` names this function.
 
-    ``read_wanted`` has ``args``.
+    For ``args`` see ``read_wanted``.
 
     The config's ``deployments`` say how many replicas there are and what each may use.
 

@@ -203,18 +203,18 @@ def vary(
         run: The finished run's folder, which does not change.
         candidates: Variations of the release for each class.
         out: Folder of the new run; a new one under ``runs`` if None.
-        key: The API's key; as for the run if None.
+        key: The API's key; if None, it is found as for a run.
         resume: Continue the run that is in ``out`` where it was cut off.
         progress: Called with a ``Progress`` at each step of the run.
         quiet: Print nothing on stderr.
-        options: How different they are (``strength_end``), and how the API is reached (``max_cost``,
+        options: How different the variations are (``strength_end``), and how the API is used (``max_cost``,
             ``patience``).
 
     Returns:
         The new run, with the variations alone, and the ε of the release.
 
     Raises:
-        UsageError: It is no finished run, or its release fixes a given option.
+        UsageError: ``run`` is not a finished run, or an option was given that its release already fixes.
         ClientError: Any other reason.
     """
     folder = _choose_folder(out)

@@ -44,7 +44,7 @@ class CopiedRecord:
     def __init__(
         self, folder: RunFolder, lineage: Lineage, summing: Summing, owns: Callable[[Exchange], bool]
     ) -> None:
-        """Start before the first line.
+        """Begin with no line of the record read.
 
         Args:
             owns: Whether an exchange has this owner's answer to its question.

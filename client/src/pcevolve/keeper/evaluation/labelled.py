@@ -80,7 +80,7 @@ class Labelled:
         return cls(data.items, data.targets, digest=digest)
 
     def choose_at_random(self, like: Labelled) -> Labelled | None:
-        """Choose at random as many of each class as another set has; None if there are no more to choose from."""
+        """Choose at random as many items of each class as another set has; None if some class has no more."""
         random = np.random.default_rng(0)  # it protects nothing: the choice is the same each time
         due, kept = np.bincount(like.targets), []
         for target, count in enumerate(due):

@@ -84,7 +84,8 @@ class PrivateViews:
     """Private images in an encoder's embeddings; each is embedded once in every rendition.
 
     Attributes:
-        caps: The part of its vote that each item's secrets leave it; None for whole votes.
+        caps: For each item, the share of its vote that counts given its listed secrets; None if all count in
+            full.
     """
 
     data: PrivateDataset

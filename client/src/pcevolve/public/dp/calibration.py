@@ -162,8 +162,8 @@ def _farthest(fits: Callable[[Fraction], bool], start: Fraction, factor: Fractio
     """Return the value farthest from ``start`` that still fits.
 
     Args:
-        fits: True of ``start``; once false along the way, it stays false.
-        factor: Of one step; above 1 to search upwards, below 1 to search downwards.
+        fits: A predicate that holds at ``start``; once it fails along the way, it fails from there on.
+        factor: The factor of one step: above 1 to search upwards, below 1 to search downwards.
 
     Returns:
         A value for which ``fits`` was called and returned True.

@@ -84,7 +84,7 @@ def _clip(x: Array) -> Array:
 
 
 def _mix(state: State, name: str, x: Array) -> Array:
-    """Convolve 1 by 1, ``(channels, rows, columns)``."""
+    """Apply a 1x1 convolution to ``(channels, rows, columns)``."""
     weight = state[f"{name}.weight"]
     mixed = weight.reshape(len(weight), -1) @ x.reshape(len(x), -1)
     mixed += state[f"{name}.bias"][:, None]

@@ -138,7 +138,10 @@ def list_network_paths() -> list[str]:
 def confine_keeper(
     reads: Iterable[str], writes: Iterable[str], enforced: Enforcement | None = None, door: Sequence[int] = ()
 ) -> Enforcement:
-    """Restrict this process to these files; no other program, and no socket but ``door``, used like a file."""
+    """Restrict this process to these files.
+
+    It can start no other program, and use no socket but ``door``, which it reads and writes like a file.
+    """
     return _confine(KEEPER, reads, writes, enforced, door=door)
 
 

@@ -45,7 +45,7 @@ class Words:
         return "".join(part if place % 2 else blank_out(part) for place, part in enumerate(parts))
 
     def end(self) -> str:
-        """Return the last characters, at the end of the output."""
+        """Return what is still held back, when the output has ended."""
         return blank_out(self._rest + self._decoder.decode(b"", final=True))
 
 

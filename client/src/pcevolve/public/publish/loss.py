@@ -1,4 +1,4 @@
-"""ε of a run, computed and worded here alone, for everyone who may have been in the private folder.
+"""The ε of a run for everyone who may have been in the private folder; no other module computes or words it.
 
 With ``data.subsample`` the private data are drawn from a folder, and one unit of the folder changes up to two
 units of the draw. A person in the folder does not know whether they were drawn, so ε for the folder is stated

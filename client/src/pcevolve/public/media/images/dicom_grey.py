@@ -17,7 +17,7 @@ HOW = "; export it as PNG with the viewer that shows it rightly"
 
 
 class DicomError(Exception):
-    """This file cannot be read; the text gives the reason, to follow the file's name, and quotes nothing of it."""
+    """This file cannot be read; the message, worded to follow the file's name, quotes nothing from the file."""
 
 
 def read_grey(values: Numbers, kind: str, header: pydicom.Dataset, by_itself: bool) -> Grey:

@@ -120,9 +120,9 @@ class ImageMedium:
         return RenderedImages(jpeg=make_thumbnail(data, wanted) or b"")
 
     def blank(self, received: bytes, share: float, seed: int) -> str | None:
-        """Return a varied item for the inside of its prompt, some words blank.
+        """Return an item to be varied, with some of its words blanked, for insertion into its prompt.
 
-        None, because images are sent as files.
+        Always None here, because images are sent as files.
         """
         return None
 
