@@ -116,7 +116,7 @@ class Clinics:
             return 0
         ledger = LedgerBook(path)
         try:
-            return sum(row.draws for row in ledger.runs())
+            return sum(row.count for row in ledger.history())
         finally:
             ledger.close()
 

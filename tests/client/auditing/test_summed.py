@@ -111,7 +111,7 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
     ),
     "a changed vector that its owner signed": (
         answer(lambda asked, own: sign(asked.question.digest, bytes(len(own.vector)))),
-        "add up to nothing",
+        "cannot be the sum",
     ),
     "a swapped owner": (
         answer(lambda asked, own: sign(asked.question.digest, own.vector, 2).model_copy(update={"owner": 1})),

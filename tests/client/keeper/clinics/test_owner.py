@@ -61,7 +61,7 @@ def join(asked: Together, place: int = 0) -> Owner:
 
 def count_draws(asked: Together, place: int = 0) -> int:
     ledger = LedgerBook(asked.folder / f"owner-{place}" / "ledger" / "ledger.sqlite")
-    draws = sum(row.draws for row in ledger.runs())
+    draws = sum(row.count for row in ledger.history())
     ledger.close()
     return draws
 

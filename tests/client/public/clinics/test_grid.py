@@ -102,7 +102,7 @@ def test_answers_add_up_to_the_pooled_sum_and_its_noise():
 def test_nonsense_is_no_sum():
     grid = make_grid()
     nonsense = np.random.default_rng(1).integers(0, 2**64, 4, dtype=np.uint64)
-    with pytest.raises(ProtocolError, match="add up to nothing"):
+    with pytest.raises(ProtocolError, match="cannot be the sum"):
         grid.add_up([nonsense, np.zeros(4, dtype=np.uint64)])
     with pytest.raises(ProtocolError, match="differ in length"):
         grid.add_up([np.zeros(4, dtype=np.uint64), np.zeros(5, dtype=np.uint64)])
