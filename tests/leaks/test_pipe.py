@@ -53,6 +53,14 @@ SLOTS = ("i000/c000/n000000", "i000/c001/n000000")
 DIGESTS = {slot: [f"{number:064x}" for number in range(4)] for slot in SLOTS}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _usual_ledger(memory: Path) -> Iterator[None]:
+    """Runs here bear the id of other tests' runs: the usual ledger's folder, which leads to them, is their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(memory / "state"))
+        yield
+
+
 def options(root: Path, **changes: object) -> dict[str, object]:
     return {
         "private": root / "private", "unit_map": root / "units.csv", "domain": "scratch", "shots": 3, "method": "pe",

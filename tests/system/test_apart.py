@@ -243,7 +243,7 @@ def test_while_a_run_goes_on_no_process_has_both_a_private_file_and_the_network(
 @IS_CONFINED
 def test_a_run_from_a_release_has_a_runner_of_its_own_and_reaches_nothing_private(installed, reference):
     words = ["--from", str(reference), "--out", "more", "--candidates", "4", "--yes", "--require-confinement"]
-    seen = look_at(installed, 3, "run", *words)
+    seen = look_at(installed, 3, "run", *words, "--api", installed.api.server.address)
     assert seen.list_roles(lambda each: each["Seccomp"] == "2") == {"launcher", "runner"}
     assert seen.list_roles(lambda each: int(each["sockets"]) > 0) == {"runner"}
     assert seen.list_roles(lambda each: int(each["private"]) > 0) == set()

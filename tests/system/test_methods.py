@@ -136,7 +136,7 @@ def test_a_preview_spends_nothing_and_the_run_goes_on_from_it(
     assert (before.receipts, len(before.outputs)) == ((), 2 * 4)
     ledger = ledger_of(out)
     assert [
-        row["draws"] for row in json.loads(client("budget", "show", "--ledger", ledger, "--json").stdout)
+        row["releases"] for row in json.loads(client("budget", "show", "--ledger", ledger, "--json").stdout)
     ] == [0]
 
     client.succeed("run", "--resume", out)

@@ -37,10 +37,10 @@ def ledger(tmp_path: Path) -> Path:
 
 def test_show_lists_every_run_with_its_unit_and_what_it_spent(alone, ledger):
     rows = json.loads(alone("budget", "show", "--ledger", ledger, "--json").stdout)
-    told = ("run_id", "unit", "units", "images", "named", "noise", "rounds", "draws")
+    told = ("run_id", "unit", "units", "images", "named", "noise", "releases")
     assert [tuple(row[name] for name in told) for row in rows] == [
-        ("first", "patient", 3, 4, True, "os-csprng", 2, 2),
-        ("second", "patient", 3, 4, True, "os-csprng", 1, 2),
+        ("first", "patient", 3, 4, True, "os-csprng", 2),
+        ("second", "patient", 3, 4, True, "os-csprng", 1),
     ]
     assert [row["epsilon"] for row in rows] == [2.0, epsilon([NOISE], 1e-5)]
     assert [row["delta"] for row in rows] == [0.0, 1e-5]
@@ -118,7 +118,7 @@ def test_a_ledger_can_be_read_while_a_run_is_drawing(alone, ledger):
             return outcome("z")()
 
         mine.pay(query(3, "first"), [ONE], draw)
-    assert [row["draws"] for row in json.loads(shown[0].stdout)] == [2, 2]
+    assert [row["releases"] for row in json.loads(shown[0].stdout)] == [2, 1]
 
 
 def plan(alone: Client, *options: object) -> dict[str, object]:

@@ -16,7 +16,7 @@ def test_each_kind_has_every_step_with_the_same_parameters(kind, module):
     steps = {
         name: step for name, step in inspect.getmembers(PrivateKind, inspect.isfunction) if name[0] != "_"
     }
-    assert len(steps) == 5
+    assert len(steps) == 6
     for name, step in steps.items():
         wanted = [*inspect.signature(step).parameters][1:]
         assert [*inspect.signature(getattr(found, name)).parameters] == wanted

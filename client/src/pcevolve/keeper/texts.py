@@ -90,7 +90,7 @@ def _read_held_out(settings: RunConfig, data: PrivateDataset, rest: Records | No
 
 
 def check(
-    path: Path, settings: RunConfig, _show_progress: ProgressCallback, write_unit_map: Path | None
+    path: Path, settings: RunConfig, show_progress: ProgressCallback, write_unit_map: Path | None
 ) -> Checkup:
     """Inspect a table or a folder of texts before a run (``UsageError`` for a unit map)."""
     from pcevolve.keeper.check import check_texts  # a run does without

@@ -124,8 +124,7 @@ def test_an_error_of_any_api_is_told_in_its_words_and_asked_again_only_if_it_may
 
 def test_the_documentation_states_the_rule():
     page = (Path(__file__).parents[4] / "docs" / "your-model.md").read_text()
-    passing, final = re.search(r"Lost connections, (.*?)\bnor is", " ".join(page.split()))[1].split(
-        "provider.patience"
-    )
+    rule = re.search(r"After a lost connection, (.*?), a wrong key", " ".join(page.split()))[1]
+    passing, final = rule.split("provider.patience")
     assert {int(each) for each in re.findall(r"\d{3}", passing)} == {*PASSING, 500}
     assert {int(each) for each in re.findall(r"\d{3}", final)} == FINAL

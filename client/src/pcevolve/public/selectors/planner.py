@@ -1,7 +1,7 @@
 """Plan a run's cost and worth before anything is spent; public numbers only.
 
 >>> describe_lift(lift=0.12, chance=0.1)
-'indistinguishable from a random choice'
+'indistinguishable from random choice'
 """
 
 from __future__ import annotations

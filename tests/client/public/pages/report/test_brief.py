@@ -24,7 +24,7 @@ Make = Callable[..., Path]
 
 def test_the_odds_are_those_of_the_exact_curve_rounded_up(finished: Make):
     exact = 100 * stats.norm.cdf(stats.norm.ppf(0.05) + 0.5)
-    (share,) = re.findall(r"detects at most (\d+) % of true cases", brief_of(finished(), PAID).odds.words)
+    (share,) = re.findall(r"detects at most (\d+) %", brief_of(finished(), PAID).odds.words)
     assert exact <= int(share) < exact + 1
     assert int(share) >= 100 * most_true_positives(PAID, 0.05)
 
@@ -65,7 +65,7 @@ def test_earlier_releases_to_the_provider_are_added_for_whom_all_of_them_concern
     earlier = PriorReleases(releases=2, events=(Event("gaussian", "1"),))
     root = finished()
     found = brief_of(root, PAID, earlier=earlier).odds
-    assert found.together == f"For it the figure is {math.ceil(exact)} of 100."
+    assert found.together == f"For it the figure is {math.ceil(exact)} %."
     assert found.short == brief_of(root, PAID).odds.short
     for unknown in (PriorReleases(), PriorReleases(releases=2, events=None)):
         assert brief_of(root, PAID, earlier=unknown).odds.together == ""
