@@ -33,10 +33,8 @@ def test_of_a_new_ledger_nothing_is_known_and_of_an_old_one_what_was_spent(tmp_p
     path = tmp_path / "ledger.sqlite"
     first = account(path, "a")
     found = notes(first)
-    assert found["ledger"].text.startswith(
-        "own/ledger.sqlite; it is new: nothing is known of earlier runs on these data."
-    )
-    assert found["ledger"].brief == "new: it knows of no earlier run on these data"
+    assert found["ledger"].text.startswith("own/ledger.sqlite; it lists no other run.")
+    assert found["ledger"].brief == "lists no other run"
     assert found["before"].brief == ""
     assert found["window"].text == "0 to 255"
     pay(first, 1)

@@ -51,7 +51,7 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
         "privacy epsilon 10 at delta 0, for one image exchanged for another: at a 5 % false-positive rate, membership "
         "inference detects at most 100 %",
         "public names 'cut', 'good'; words 'scratch'; 3 images in a class",
-        "ledger new: it knows of no earlier run on these data",
+        "ledger lists no other run",
         "confinement not enforced here",
         "dataset r/release (4 images, 2 classes)",
         "epsilon 10 of 10 was spent",
@@ -87,8 +87,8 @@ def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
     story = flat(print_lines(words(out="once more")))
     assert "next open 'once more/report.html' pcevolve audit 'once more' (what left, and why)" in story
     assert "before epsilon 10, for the most exposed unit, by other runs on these data" in story
-    assert "together When this run began, the ledger knew 1 earlier run" in story
-    assert "ledger new" not in story
+    assert "together Before this run, the ledger listed 1 earlier run" in story
+    assert "ledger lists no other" not in story
     story = flat(print_lines(["status", "--ledger", "ledger/ledger.sqlite"]))
     assert story.startswith("finished ")
     assert "r: scratch, epsilon 10, 20" in story

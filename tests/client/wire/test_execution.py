@@ -156,7 +156,7 @@ def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(words, server, c
     (row,) = LedgerBook(Path("ledger/ledger.sqlite")).runs()
     assert row.epsilon == 5
     assert told.said.endswith(
-        "stopped: epsilon 5 of 10 is spent, on 1 of 2 releases; all of it is on record "
+        "stopped after 1 of 2 releases: epsilon 5 of 10 is spent; all of it is on record "
         "to go on, without paying again for what is paid: pcevolve run --resume run"
     )
     server.speak = online.a1111

@@ -82,12 +82,12 @@ def check_end(run: RunReader) -> Finding:
     A closed record without a release may have been cut off there, or someone may have removed the release.
     Then nothing derived from it may be left, and in either case the run does not count as finished.
     """
-    claim, made = "the run is finished", list_derived(run)
+    claim, made = "end of the run", list_derived(run)
     there = run.finished and run.layout.manifest.is_file()
     if there:
         return Finding(claim, (), 1)
     end = "the end of its record is not anchored, so lines may be missing in transcript/log.jsonl"
-    why = f"the run is unfinished: {end}{', and the last is torn off' if run.torn else ''}"
+    why = f"{end}{', and the last is torn off' if run.torn else ''}"
     if made:
         return Finding(claim, (f"{why}, and yet there is {', '.join(made)}",), 0)
     return Finding(claim, (), 0, pending=f"{why}; {run.advice}")
@@ -127,7 +127,7 @@ def check_folder(run: RunReader, finished: bool) -> Finding:
             faults.append(f"{path.name} is {KIND_NAMES.get(kind or 0, 'no plain file')}")
     # The number is the same before and after an audit wrote its pages.
     count = sum(path.name not in {AUDIT, LOCK} for path in there)
-    return Finding("nothing else lies in the run's folder", tuple(faults), count)
+    return Finding("every name in the run's folder is one that a run uses", tuple(faults), count)
 
 
 def _read_statements(run: RunReader, plan: PublicPlan) -> tuple[Library | None, Exact | None]:

@@ -137,11 +137,11 @@ def note_private(components: Components, plan: PublicPlan, account: Account) -> 
     """
     paid = list_paid_events(plan)
     new = (
-        "; it is new: nothing is known of earlier runs on these data. Another user, another machine, a container and "
-        "sudo each have a ledger of their own"
+        "; it lists no other run. Another user, another machine, a container and sudo each have a "
+        "ledger of their own"
     )
     is_news = paid and account.is_first
-    short = "new: it knows of no earlier run on these data" if is_news else ""
+    short = "lists no other run" if is_news else ""
     yield Fact("ledger", f"{components.settings.privacy.ledger}{new if account.is_first else ''}", short)
     before = f"{_before(account)}, by other runs on these data" if paid else ""
     is_known = before and not is_news and account.compute_spent_before() > 0

@@ -209,8 +209,8 @@ def report_early_stop(folder: RunFolder) -> StoppedError:
 
 def report_stop(root: Path, plan: PublicPlan, receipts: Sequence[Receipt]) -> StoppedError:
     """Return the error for a run that was stopped on its way, with what it has spent."""
-    state = f"{_say_spent(plan, receipts)}, on {len(receipts)} of {len(plan.releases)} releases"
-    return StoppedError(f"stopped: {state}; all of it is on record", _say_how_to_go_on(root))
+    state = f"after {len(receipts)} of {len(plan.releases)} releases: {_say_spent(plan, receipts)}"
+    return StoppedError(f"stopped {state}; all of it is on record", _say_how_to_go_on(root))
 
 
 def say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
@@ -223,9 +223,9 @@ def say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
 def _say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
     """Say what was spent, or what the run protects where ε is not defined."""
     events = [event for receipt in receipts for event in receipt.events]
-    budget = float(plan.budget.epsilon)
-    spent = PrivacyLoss.of(plan, events).say(budget) if plan.secure else f"INSECURE, no of epsilon {budget:g}"
-    return f"{spent} is spent"
+    if not plan.secure:
+        return "an INSECURE run counts no epsilon"
+    return f"{PrivacyLoss.of(plan, events).say(float(plan.budget.epsilon))} is spent"
 
 
 def _say_how_to_go_on(root: Path) -> str:

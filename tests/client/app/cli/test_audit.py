@@ -41,7 +41,7 @@ def test_a_page_or_card_that_somebody_changed_is_told_in_a_line_of_its_own(run: 
         (run / name).write_text((run / name).read_text() + "and harmless")
     told = " ".join(command("audit", run).out.split())
     assert (
-        "DIFFERS release/README.md, report.html: not what this version makes of the record"
+        "DIFFERS release/README.md, report.html: differs from what this version makes of the record"
         in told.replace("report.html, release/README.md", "release/README.md, report.html")
     )
 

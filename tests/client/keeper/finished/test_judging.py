@@ -82,7 +82,7 @@ def test_a_judge_is_right_where_it_says_the_truth():
             0.9,
             "not useful",
             r"30 points \(2[0-3] to (3[7-9]|4[0-1])\) behind words alone",
-            "words alone cost no privacy and are as good: spending epsilon added nothing",
+            "words alone cost no privacy and are better: spending epsilon added nothing",
         ),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_verdict_names_the_judges_that_learnt_nothing_and_why():
     answers = {"cnn": right(0.7, 0.5), "clip": right(0.8, 0.9), "resnet18": right(0.8, 0.6)}
     learnt = {"cnn": 1.0, "clip": 1.0, "resnet18": 0.6}
     found = judging.describe_worth(Worth.of(answers, 2, {}, learnt), "image")
-    assert found["sentence"].startswith("accuracy is 75 % (")
+    assert found["sentence"].startswith("accuracy covers 75 % (")
     assert found["judges"] == ["clip"]
     assert found["sentence"].endswith(
         " (by clip on 100 images kept aside; 95 % intervals); to cnn the private images taught nothing surely above "

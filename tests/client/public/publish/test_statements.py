@@ -28,7 +28,8 @@ def test_a_run_states_its_loss_the_sum_over_the_ledger_and_the_cap_for_a_unit_of
     said = dict(list_statements(small_plan(method="pcevolve", earlier=EARLIER), PAID))
     assert said["Privacy loss of this run"] == "ε 5 for one image of the whole folder, at δ 0"
     assert (
-        "used in it and in this run, epsilon adds up to at most 7 (delta 0)" in said["All runs of the ledger"]
+        "in it as well as in this run, epsilon adds up to at most 7 (delta 0)"
+        in said["All runs of the ledger"]
     )
     assert said["Cap on all runs together"].startswith("ε 10 at δ 1e-05 for any one unit")
     drawn = small_plan(method="pcevolve", earlier=EARLIER, subsample=10)
@@ -41,7 +42,7 @@ def test_a_run_states_its_loss_the_sum_over_the_ledger_and_the_cap_for_a_unit_of
 
 def test_where_there_is_nothing_to_add_the_page_says_so():
     said = dict(list_statements(small_plan(method="pcevolve"), PAID))
-    assert "knew no earlier run, so the sum is the ε of this run" in said["All runs of the ledger"]
+    assert "listed no earlier run, so the total is the ε of this run" in said["All runs of the ledger"]
     assert said["Cap on all runs together"].startswith("none was set")
     assert dict(list_statements(small_plan(), [Event("uniform")]))["Privacy loss of this run"].startswith(
         "none"

@@ -34,8 +34,8 @@ def test_the_word_follows_from_the_bounds(
     assert found.word("image") == word
     assert f"{distance:.2f} clipping radii" in found.reason("image")
     assert (
-        f"the nearest quarter of them lies at {nearest:.2f} (another domain: above 0.75, and above 75 % of the mean)"
-        in (found.reason("image"))
+        f"the nearest quarter of them lies at {nearest:.2f} (a different domain is assumed above 0.75, if that is also "
+        "above 75 % of the mean distance)" in found.reason("image")
     )
     assert (f"even the nearest quarter of each class lies {nearest:.2f}" in found.sentence("image")) == (
         word == "not useful"
@@ -48,9 +48,10 @@ def test_the_word_follows_from_the_bounds(
 def test_where_the_words_draw_the_released_classes_paying_adds_nothing(words_agree, word):
     found = Assessment(classes_apart=9, distance=0.3, nearest=0.1, agreement=0.9, words_agree=words_agree)
     assert found.word("image") == word
-    assert ("spending epsilon adds nothing: images made from words alone" in found.sentence("image")) == (
-        word == "doubtful"
-    )
+    assert (
+        "share of images made from words alone that match the released mean of their class is 0.70"
+        in found.sentence("image")
+    ) == (word == "doubtful")
     assert ("made from words alone cost no privacy" in found.advice("image")) == (word == "doubtful")
     assert (
         Assessment(classes_apart=9, distance=0.91, nearest=0.81, words_agree=1.0).word("image")

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 UNFINISHED = 9
 """Exit code of an audit that finds nothing broken in an unfinished run."""
-VIEW = "not what this version makes of the record: --html renders the audit's own"
+VIEW = "differs from what this version makes of the record: --html writes the audit's own"
+UNREADABLE = "cannot be compared with a record that does not hold"
 UNVERIFIED = {
-    ".lock": "held by a run under way",
+    ".lock": "lock file, used only while a run is in progress",
     "audit/": "pages of an audit",
     "summary.json": VIEW,
     "report.html": VIEW,
     "preview.html": "the first images, for the owner to look at before anything is spent",
-    "live.html": "the run as it went on, for the owner to look at meanwhile",
+    "live.html": "the live view of the run, for the owner to watch",
 }
 """Entries of a run's folder that do not follow from its record, or are views of it."""
 EncoderWeights = Annotated[
@@ -144,7 +145,8 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
     elif verbose:
         rows = [(each.claim, str(each.checked), each.verdict) for each in audited.findings]
         print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
-        rest = [(name, UNVERIFIED.get(name, "")) for name in audited.unverified]
+        view = _say_view(audited)
+        rest = [(name, view if _is_view(name) else UNVERIFIED.get(name, "")) for name in audited.unverified]
         print_table("Not verified", ("in the run's folder", "what it is"), rest)
         claims = [(name, printable(_spell(value))) for name, value in audited.claims.items()]
         print_table("On the owner's word", ("of the plan", "what it says"), claims)
@@ -200,12 +202,17 @@ def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
     # The pages that people read; another version of the client may have made them, so it is no fault of the record.
     changed = [each for each in audited.unverified if _is_view(each)]
     if changed:
-        yield "DIFFERS", f"{', '.join(changed)}: {VIEW}"
+        title = "not checked" if audited.broken else "DIFFERS"
+        yield title, f"{', '.join(changed)}: {_say_view(audited)}"
     others = [each for each in audited.unverified if each not in changed]
-    claims = f"{len(audited.claims)} statements in the plan, for which there is only the owner's word"
+    claims = f"{len(audited.claims)} statements in the plan, which rest on the owner's word alone"
     left = [", ".join(others)] * bool(others) + [claims] * bool(audited.claims)
     if left:
         yield "not checked", "; ".join(left)
+
+
+def _say_view(audited: Audit) -> str:
+    return UNREADABLE if audited.broken else VIEW
 
 
 def _is_view(name: str) -> bool:

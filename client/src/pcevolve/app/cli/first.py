@@ -81,7 +81,12 @@ def check(
     asked = context.with_resource(gather(options, overrides or (), config))
     from pcevolve.app.session.access import list_owned, list_private_paths
     from pcevolve.public.config.config import RunConfig
+    from pcevolve.public.config.data_source import BUNDLED
 
+    if str(folder).partition(":")[0] in BUNDLED and not folder.exists():
+        raise UsageError(
+            f"{folder} comes with the client and needs no check: give --private {folder} to a run"
+        )
     settings = RunConfig.of({**NEEDED, **asked})
     reads = list_owned([folder, *list_private_paths(settings)])
     leave_files(reads, [] if write_unit_map is None else [write_unit_map.absolute().parent])

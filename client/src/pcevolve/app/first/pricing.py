@@ -161,8 +161,8 @@ def tabulate_plan(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
     yield "sizes", sizes
     yield "epsilon of one query", format_loss(planned.epsilon_per_query, 4)
     yield "epsilon of the run", f"{format_loss(planned.epsilon_total, 4)} at delta {in_full(planned.delta)}"
-    folder = f"{format_loss(planned.epsilon_folder, 4)} for one unit of the whole folder"
-    yield "  with data.subsample", folder
+    folder = f"{format_loss(planned.epsilon_folder, 4)} for one unit of the whole folder, which can change two drawn"
+    yield "  if data.subsample is used", folder
     for name, total in planned.totals.items():
         yield f"  by {ACCOUNTED[name]}", "no bound" if total is None else format_loss(total, 4)
     if planned.noise_multiplier is not None:

@@ -45,6 +45,7 @@ from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.durable import write_private
 from pcevolve.public.encoders import OF_SEVERAL, Encoder, load_encoder, named_weights
 from pcevolve.public.encoders.published import list_at_hand, resolve
+from pcevolve.public.figures import spell_count
 from pcevolve.public.loop.lineage import Population
 from pcevolve.public.media import find_medium
 from pcevolve.public.media.images.appearance import Appearance, find_released_appearance
@@ -296,7 +297,8 @@ def _say_worth(found: Worth, many: str) -> str:
             ]
         )
     else:
-        way = f"accuracy is {_spell(found.share, ' %')} of the way from chance to that of the private {many}"
+        share = _spell(found.share, " %")
+        way = f"accuracy covers {share} of the distance from chance to that of the private {many}"
     free = [_spell_lead(each, name) for name, each in found.ahead.items()]
     return "; ".join([f"{join([way, *free])} ({by}; 95 % intervals)", *left_out])
 
@@ -310,10 +312,12 @@ def _say_failure(name: str, many: str, why: Failure) -> str:
 
 def _spell_lead(lead: Interval, name: str) -> str:
     """Say how far the dataset is ahead of another set, or behind it."""
-    if lead.mean >= 0:
-        return f"{_spell(lead, ' points')} ahead of {name}"
-    behind = Interval(-lead.mean, -lead.high, -lead.low)
-    return f"{_spell(behind, ' points')} behind {name}"
+    mean, low, high = (round(100 * each) for each in lead)
+    far, way = spell_count(abs(mean), "point"), "ahead of" if lead.mean >= 0 else "behind"
+    if low < 0 < high:
+        return f"{far} {way} {name} ({-low} behind to {high} ahead)"
+    least, most = sorted((abs(low), abs(high)))
+    return f"{far} ({least} to {most}) {way} {name}"
 
 
 def _spell(figure: Interval, unit: str) -> str:
@@ -333,16 +337,15 @@ def _advise(found: Worth, kind: Kind) -> str:
     if found.share is None and found.word == "doubtful":
         return f"more private {many}, or another judge (pcevolve evaluate --judge), may say more"
     if (name := found.matched) is not None:
-        return f"{name} cost no privacy and are as good: spending epsilon added nothing"
+        good = "are better" if found.ahead[name].high < 0 else "are as good"
+        return f"{name} cost no privacy and {good}: spending epsilon added nothing"
     if found.word == "not useful":
         return MODALITIES[kind].other_provider
     if found.word == "useful":
         return ""
     if (name := found.unsure) is not None and found.share is not None and found.share.low >= WORTHY:
-        return (
-            f"whether it is better than {name}, which costs no privacy, is not certain; test on more {many}"
-        )
-    return f"whether it gets half of the way is not certain; test on more {many}"
+        return f"it is not certain that the dataset is better than {name}, which costs no privacy; test on more {many}"
+    return f"it is not certain that the dataset covers half of the distance; test on more {many}"
 
 
 def label_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[LabelledSet]:

@@ -90,11 +90,11 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
     number = plan.earlier.releases
     runs = spell_count(number, "earlier run")
     began = "this run" if plan.start is None else "the run of the release that is varied"
-    known = f"When {began} began, the ledger knew {runs}"
+    known = f"Before {began}, the ledger listed {runs}"
     if plan.earlier.events is None:
         return (
-            f"{known}, some under a different neighbour relation or on units of a different kind. For one {plan.unit} "
-            f"used in all of these runs, epsilon cannot be added up."
+            f"{known}, some under a different neighbour relation or on units of a different kind. If one {plan.unit} "
+            f"is in all of these runs, epsilon cannot be added up for it."
         )
     total = epsilon((*plan.earlier.events, *find_folder_events(plan, events)), plan.privacy.delta)
     bound = (
@@ -104,7 +104,8 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
     )
     # A run that was under way at that time may have spent more since.
     those = "it" if number == 1 else "them"
-    return f"{known}. For one {plan.unit} used in {those} and in this run, {bound}, without later runs."
+    both = f"{those} as well as in this run"
+    return f"{known}. If one {plan.unit} is in {both}, {bound} for it; later runs are not counted."
 
 
 ALARMS = 5

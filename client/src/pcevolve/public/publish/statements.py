@@ -31,7 +31,7 @@ def _state_losses(plan: PublicPlan, paid: list[Event]) -> Rows:
     loss = PrivacyLoss.of(plan, paid).say(symbol="ε ")
     whole = "" if plan.data.subsample is not None else f" for one {plan.unit} of the whole folder"
     alone = (
-        "When the run began, the ledger knew no earlier run, so the sum is the ε of this run; later runs are not "
+        "Before the run, the ledger listed no earlier run, so the total is the ε of this run; later runs are not "
         "counted."
     )
     own = [("Privacy loss of this run", f"{loss}{whole}, at δ {in_full(plan.privacy.delta)}")]

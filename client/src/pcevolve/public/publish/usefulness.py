@@ -104,8 +104,8 @@ class Assessment(AssessedFigures):
         """State the numbers in a sentence without its full stop; ``kind`` is the dataset's kind."""
         unlike, many = MODALITIES[kind].far_unlike, MODALITIES[kind].nouns.many
         strange = (
-            f"the nearest quarter of them lies at {self.nearest:.2f} (another domain: above "
-            f"{BOUNDS.strange:g}, and above {100 * BOUNDS.uniform:g} % of the mean)"
+            f"the nearest quarter of them lies at {self.nearest:.2f} (a different domain is "
+            f"assumed above {BOUNDS.strange:g}, if that is also above {100 * BOUNDS.uniform:g} % of the mean distance)"
             if unlike is None
             else f"another domain lies above {BOUNDS.far:g}, and its classes differ by a cosine below {unlike:g}"
         )
@@ -118,12 +118,12 @@ class Assessment(AssessedFigures):
         words = (
             ""
             if self.words_agree is None
-            else f"; {many} made from words alone match their class {self.words_agree:.2f} better than chance (from "
-            f"{BOUNDS.matched:g} on, spending epsilon adds nothing)"
+            else f"; of {many} made from words alone, the share that match their class is {self.words_agree:.2f} on a "
+            f"scale from 0 (chance) to 1 (all; from {BOUNDS.matched:g} on, spending epsilon adds nothing)"
         )
         return (
-            f"{self._apart}; the {many} lie {self.distance:.2f} clipping radii from their class's released "
-            f"mean, after subtracting the share of the noise (near: at most {BOUNDS.near:g}); "
+            f"{self._apart}; the {many} lie on average {self.distance:.2f} clipping radii from the released mean "
+            f"of their class, with the contribution of the noise subtracted ({BOUNDS.near:g} or less counts as near); "
             f"{strange}{alike}{words}"
         )
 
@@ -143,8 +143,8 @@ class Assessment(AssessedFigures):
             )
         if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
             return (
-                f"spending epsilon adds nothing: {many} made from words alone match the released means of "
-                f"their class {100 * self.words_agree:.0f} % better than chance"
+                f"spending epsilon adds nothing: the share of {many} made from words alone that match the released "
+                f"mean of their class is {self.words_agree:.2f} on a scale from 0 (chance) to 1 (all)"
             )
         if self._hidden:
             return f"noise hides how classes differ ({self.classes_apart:.1f} deviations; clear: {BOUNDS.distinct:g})"

@@ -235,11 +235,11 @@ METHOD = Method(
     keep="selected",
     appearance="auto",
     centre_first=(
-        "(epsilon, delta)-DP by Gaussian differential privacy: two releases in publicly centred embeddings. "
-        "The first is the sum of all embeddings, clipped to the public radius R; its L2 sensitivity is R "
-        "under add-remove and 2 R under replace-one, and it gives the centre. The second, chosen after the "
-        "first, is the sums by class of the deviations from that centre, clipped to R/2; of all classes "
-        "together the L2 sensitivity is R/2 under add-remove and R under replace-one. Every selection is "
-        "post-processing of them"
+        "(epsilon, delta)-DP by Gaussian differential privacy: one release, of two noisy parts in publicly centred "
+        "embeddings. The first part is the sum of all embeddings, clipped to the public radius R; its L2 sensitivity "
+        "is R under add-remove and 2 R under replace-one, and it gives the centre. The second part, which depends on "
+        "the first, consists of the sums by class of the deviations from that centre, each clipped to R/2; the L2 "
+        "sensitivity of all classes together is R/2 under add-remove and R under replace-one. Every selection is "
+        "post-processing of this release"
     ),
 )

@@ -30,9 +30,9 @@ from pcevolve.public.selectors.selection import Selector, WorstCase
 AppearanceMode = Literal["as-is", "matched", "auto"]
 
 APPEARANCE = (
-    "before that, one Gaussian release of the sum of six numbers per image, clipped to a ball of radius 1, of L2 "
-    "sensitivity 1 under add-remove and 2 under replace-one, tells what the images look like on the whole, at a part "
-    "of the same epsilon"
+    "before that, another release: the sum of six numbers per image, those of each image clipped to a ball of radius "
+    "1, with Gaussian noise (L2 sensitivity 1 under add-remove and 2 under replace-one); it describes the overall "
+    "appearance of the images, and is paid from the same epsilon"
 )
 COUNTED = (
     "with the first round's votes the numbers of privacy units by class are released, at a part of the same epsilon: "
