@@ -41,7 +41,7 @@ def test_a_page_or_card_that_somebody_changed_is_told_in_a_line_of_its_own(run: 
         (run / name).write_text((run / name).read_text() + "and harmless")
     told = " ".join(command("audit", run).out.split())
     assert (
-        "DIFFERS release/README.md, report.html: differs from what this version makes of the record"
+        "DIFFERS release/README.md, report.html: not what this version makes from the record"
         in told.replace("report.html, release/README.md", "release/README.md, report.html")
     )
 
@@ -55,6 +55,10 @@ def test_a_broken_run_still_gets_its_page_and_exit_code_1_and_nothing_is_cleared
     assert told.code == 1
     assert "BROKEN" in (run / "audit" / "wire.html").read_text()
     assert "NO, transcript line" in told.said
+    assert "report.html, summary.json: cannot be compared with a record that does not hold" in " ".join(
+        told.out.split()
+    )
+    assert "DIFFERS" not in told.out
 
 
 def test_what_is_no_run_is_told_in_a_line(tmp_path: Path, command):

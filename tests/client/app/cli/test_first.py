@@ -30,6 +30,14 @@ def test_options_that_fit_are_in_the_next_command(check, folder, options):
     assert f"next: pcevolve preview --private {folder} {options} --domain WORDS" in told
 
 
+@pytest.mark.parametrize("sample", ["cells", "digits:3,5", "terms"])
+def test_a_sample_of_the_client_needs_no_check(command, sample, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = command("check", sample)
+    assert told.code == 2
+    assert f"{sample} comes with the client and needs no check: give --private {sample} to a run" in told.said
+
+
 def test_the_next_command_repeats_all_that_was_given(check, folder, tmp_path, monkeypatch):
     """Without them the run would send the names of classes that ``data.words`` hides."""
     monkeypatch.chdir(tmp_path)

@@ -12,7 +12,7 @@ import pytest
 
 from pcevolve.errors import DataError
 from pcevolve.keeper import images
-from pcevolve.keeper.evaluation.worth import Worth
+from pcevolve.keeper.evaluation.worth import Interval, Worth
 from pcevolve.keeper.finished import judging
 from pcevolve.keeper.finished.judging import Answers, load_judges, load_quick_judges
 from pcevolve.keeper.private.dataset import load_folder
@@ -98,6 +98,19 @@ def test_without_private_images_it_is_said_what_they_would_add_unless_words_alon
     assert found["sentence"].startswith("training on it gives an accuracy of 60 % (")
     assert re.search(lead, found["sentence"]), found["sentence"]
     assert found["advice"].startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("lead", "words"),
+    [
+        ((-0.01, -0.10, 0.07), "1 point behind words alone (10 behind to 7 ahead)"),
+        ((0.02, -0.01, 0.07), "2 points ahead of words alone (1 behind to 7 ahead)"),
+        ((-0.24, -0.38, -0.10), "24 points (10 to 38) behind words alone"),
+        ((0.24, 0.10, 0.38), "24 points (10 to 38) ahead of words alone"),
+    ],
+)
+def test_a_lead_that_is_not_sure_says_on_which_side_each_end_of_its_interval_lies(lead, words):
+    assert judging._spell_lead(Interval(*lead), "words alone") == words
 
 
 def test_a_verdict_names_the_judges_that_learnt_nothing_and_why():

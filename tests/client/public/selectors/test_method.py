@@ -126,7 +126,7 @@ def test_a_promise_names_what_a_privacy_unit_moves_under_both_relations(name):
 
 
 def test_the_promise_of_an_appearance_names_its_sensitivity():
-    assert "of L2 sensitivity 1 under add-remove and 2 under replace-one" in APPEARANCE
+    assert "L2 sensitivity 1 under add-remove and 2 under replace-one" in APPEARANCE
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 UNFINISHED = 9
 """Exit code of an audit that finds nothing broken in an unfinished run."""
-VIEW = "differs from what this version makes of the record: --html writes the audit's own"
+VIEW = "not what this version makes from the record; --html writes the audit's own copy"
 UNREADABLE = "cannot be compared with a record that does not hold"
 UNVERIFIED = {
     ".lock": "lock file, used only while a run is in progress",
