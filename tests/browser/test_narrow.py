@@ -38,7 +38,11 @@ def narrow(folder: Path) -> dict[str, Path]:
     made["wire"].write_bytes(render_viewer(RunReader.lenient(roots[0]), Audit.of(roots[0]).findings))
     made["preview"] = write_preview(run)
     made["live"].write_bytes(render_live(run, Standing()))
-    write_page(read_runs(roots), roots, made["compared"])
+    with (
+        pytest.MonkeyPatch.context() as patch
+    ):  # other tests' runs have the same id, and figures of their own
+        patch.setenv("XDG_STATE_HOME", str(folder / "narrow" / "state"))
+        write_page(read_runs(roots), roots, made["compared"])
     names = tuple(f"class number {n}" for n in range(9))
     counts = tuple(tuple(1000 * (n == m) for m in range(9)) for n in range(9))
     measured = {

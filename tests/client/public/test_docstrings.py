@@ -39,8 +39,9 @@ def test_the_example_that_a_module_begins_with_is_true(path: Path):
 
 @pytest.mark.parametrize("path", sorted(LIBRARY), ids=lambda path: path.stem)
 def test_a_module_of_the_library_begins_with_an_example_that_is_true(
-    path: Path, finished: Callable[..., Path]
+    path: Path, finished: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     name = ".".join(("pcevolve", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
     module = import_module(name)
     given = {**vars(module), "RUN": finished()}

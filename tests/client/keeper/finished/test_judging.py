@@ -130,7 +130,8 @@ def test_a_verdict_names_the_judges_that_learnt_nothing_and_why():
     )
 
 
-def test_rows_of_judges_are_kept_beside_those_about_the_same_subject_alone(finished):
+def test_rows_of_judges_are_kept_beside_those_about_the_same_subject_alone(finished, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     root = finished()
     path = OwnerFolder.of(root).judgement
 
