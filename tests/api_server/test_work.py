@@ -26,5 +26,5 @@ def test_a_variation_starts_from_the_image_at_the_recipe_s_size():
     started = Task(Recipe(8, 16), "p", "", 1, image).start()
     assert (started.size, started.getpixel((0, 0))) == ((8, 16), (7, 8, 9))
     assert Task(Recipe(9, 16), "p", "", 1, image).start() is image
-    with pytest.raises(GenerationError, match="a variation without an image"):
+    with pytest.raises(GenerationError, match="a variation was requested without an image"):
         Task(Recipe(8, 8), "p", "", 1).start()

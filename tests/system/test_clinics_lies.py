@@ -178,7 +178,7 @@ def bring_another_roster(clinics: Clinics) -> list[str]:
 
 BAD = {
     bring_another_class: (3, "classes differ from the roster's", "owner Clinic 2 cannot use its data"),
-    bring_another_roster: (2, "another roster than this owner", "another roster than this owner"),
+    bring_another_roster: (2, "roster differs from this owner's", "roster differs from this owner's"),
     bring_other_weights: (8, "has other weights than are here", "owner Clinic 2 has not the encoder"),
     come_with_another_version: (
         2,

@@ -164,7 +164,7 @@ def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, pr
     words = ask(client, private, tmp_path / "run", **own)
     refused = client(*words)
     assert refused.returncode == 3
-    assert "line 1 allows more than method.secret_prior" in " ".join(refused.stderr.split())
+    assert "line 1 gives weaker limits than method.secret_prior" in " ".join(refused.stderr.split())
     listed.write_text(f"{CANARY}\nchills\n")
     done = client.succeed(*words)
     assert "0.001 where it was 1e-3" in " ".join(done.stderr.split())
@@ -227,18 +227,18 @@ def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
     [
         ({"steps": 4}, "lacks steps"),
         ({"encoder": "bundled"}, "does not embed texts"),
-        ({"private": "digits:3,5"}, "these are images, and the run is of texts"),
+        ({"private": "digits:3,5"}, "these are images, but this run makes texts"),
         ({"text_column": "body"}, "no column 'body'"),
         ({"model": "gpt"}, "no model 'gpt': it offers bundled"),
         ({"appearance": "matched"}, "method.appearance means nothing in a run of method pe over"),
         ({"unit_map": "units.csv"}, "--unit-map is about images"),
-        ({"dialect": "getimg", "private": "terms"}, "these are texts, and the run is of images"),
+        ({"dialect": "getimg", "private": "terms"}, "these are texts, but this run makes images"),
         (
             {"dialect": "getimg", "unit_column": "patient", "private": "digits"},
             "data.unit_column is about texts",
         ),
         ({"shots": 40}, "class sizes are too far from --shots 40"),
-        ({"method": "secpe"}, "say which with data.secrets"),
+        ({"method": "secpe"}, "list them in a file (data.secrets)"),
         ({"method": "secpe", "secrets": "/dev/null"}, "data.secrets /dev/null cannot be read"),
         ({"method": "secpe", "secret_columns": "ward"}, "no column 'ward'"),
         ({"method": "dp-means", "secret_columns": "patient"}, "data.secret_columns: only for secpe"),

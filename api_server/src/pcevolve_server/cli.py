@@ -145,7 +145,7 @@ def root(
 @app.command(
     context_settings=HELP,
     epilog="The API key comes from PCEVOLVE_SERVER_API_KEY or --api-key-file, never from the command line."
-    " Exit codes: 0 stopped, 2 settings, 3 model, 4 address.",
+    " Exit codes: 0 stopped as asked, 2 wrong settings, 3 model not loaded, 4 address not available.",
 )
 @takes()
 def serve(

@@ -178,14 +178,14 @@ class ModelSettings:
     request by itself. merge: requests are batched, and their images are equal up to rounding."""
     max_batch: Annotated[int | None, Field(ge=1, le=limits.MAX_BATCH)] = None
     """Largest batch, in images of the model's native size; larger images make smaller batches. Default: 16, or as many
-    as do not change each other's bytes."""
+    images as can be batched without changing each other's bytes."""
     offline: bool = False
     """Never connect to the hub; load only what is on disk."""
     allow_pickle: bool = False
-    """Also load weights in other formats than safetensors, which can run code."""
+    """Also load weights in formats other than safetensors. Such files can run code when they are loaded."""
     library_clip: str = ""
-    """Directory or hub id of an open_clip model. It selects a library's images by their content where the words of the
-    prompt do not decide (pip install 'pcevolve-server[clip]')."""
+    """Directory or hub id of an open_clip model. It selects a library's images by their content where the prompt's
+    words alone do not settle the choice (pip install 'pcevolve-server[clip]')."""
     library_cache: str = ""
     """Directory for the indexes of libraries. Default: ~/.cache."""
     loras: Annotated[tuple[Lora, ...], FlagSpelling("lora", "LORAS", read=Lora.read)] = ()
@@ -197,7 +197,7 @@ class ModelSettings:
     """Weight file, directory or hub id of a textual inversion, followed by =WORD if prompts use another word for it
     than the file's name. May be repeated."""
     scheduler: str | None = None
-    """Sampler: ddim, euler, dpmpp_2m, ..., or own for the one that the model comes with. Default: one that suits the
+    """Sampler: ddim, euler, dpmpp_2m, ..., or 'own' for the one that the model comes with. Default: one that suits the
     model's family."""
     tiling: Annotated[bool, FlagSpelling("vae-tiling")] = False
     """Decode images that are larger than the model's native size in overlapping tiles, which takes less memory and more

@@ -147,7 +147,7 @@ class Interrupter:
     def _ask(self, *_: object) -> None:
         # Compiled networks are compiled without this check.
         if not torch.compiler.is_compiling() and self._is_cancelled():
-            raise AbandonedError("nobody waits for it any more")
+            raise AbandonedError("the caller no longer waits for this image")
 
 
 _QUERIES: Final = 2048

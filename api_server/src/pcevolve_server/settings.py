@@ -134,8 +134,8 @@ class Settings:
     shutdown_seconds: Annotated[int, Field(ge=1, le=3600)] = 30
     """Time from SIGTERM until the process exits, even if requests are still running."""
     drain_seconds: Annotated[float, Field(ge=0, le=3600)] = 0
-    """How much of --shutdown-seconds new requests are still accepted for, while /readyz says stopping, so that a load
-    balancer can notice."""
+    """The part of --shutdown-seconds during which new requests are still accepted while /readyz says 'stopping', so
+    that a load balancer can notice."""
 
     @property
     def models(self) -> tuple[ModelSettings, ...]:

@@ -79,7 +79,7 @@ class Task:
             GenerationError: There is no image.
         """
         if self.image is None:
-            raise GenerationError("a variation without an image")
+            raise GenerationError("a variation was requested without an image")
         size = (self.recipe.width, self.recipe.height)
         return self.image if self.image.size == size else self.image.resize(size, Image.Resampling.LANCZOS)
 

@@ -78,7 +78,7 @@ def test_an_unfinished_run_is_not_packed_and_nothing_is_overwritten(finished: Ca
     with pytest.raises(UsageError, match="an unfinished run: continue it with pcevolve run --resume"):
         pack(Audit.of(tmp_path / "begun"), tmp_path / "run.zip")
     (tmp_path / "run.zip").write_text("mine")
-    with pytest.raises(UsageError, match="is there: give another --out; nothing was overwritten"):
+    with pytest.raises(UsageError, match="already exists: give another --out; nothing was overwritten"):
         pack(Audit.of(finished()), tmp_path / "run.zip")
     assert (tmp_path / "run.zip").read_text() == "mine"
     with pytest.raises(UsageError, match="lies in the run's folder"):

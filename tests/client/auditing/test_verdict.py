@@ -63,9 +63,9 @@ def test_a_run_that_starts_from_a_release_does_not_hold_until_that_release_is_au
         audited = Audit.of(tmp_path / "more", sources=sources)
         assert (audited.holds, audited.broken) == (False, False)
         assert audited.faults == [
-            "the images that it varies were released by a run whose audit holds: without that run nothing shows that "
-            "these images were released, or at what epsilon: give --from RUN with the run whose release/manifest.json "
-            f"has sha256 {'5' * 64}"
+            "the images that this run varies were released by a run that passes its audit: without that run, it cannot "
+            "be shown that these images were released, or at what epsilon: give --from RUN with the "
+            f"run whose release/manifest.json has sha256 {'5' * 64}"
         ]
 
 

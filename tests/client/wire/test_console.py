@@ -47,7 +47,7 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
     story = flat(lines)
     for part in (
         "private 2 classes, 3 images each",
-        "prompts, and images that the server itself had made. No private image.",
+        "They contain prompts, and images that the server itself had made, and no private image.",
         "privacy epsilon 10 at delta 0, for one image exchanged for another: at a 5 % false-positive rate, membership "
         "inference detects at most 100 %",
         "public names 'cut', 'good'; words 'scratch'; 3 images in a class",
@@ -55,7 +55,7 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
         "confinement not enforced here",
         "dataset r/release (4 images, 2 classes)",
         "epsilon 10 of 10 was spent",
-        "verdict not known: pcevolve releases nothing that tells how useful the dataset is",
+        "verdict not known: method pcevolve releases no figures that show how useful the dataset is",
         "next open r/report.html",
         "pcevolve audit r",
     ):
@@ -85,7 +85,7 @@ def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
     print_lines(words())
     set_cap(Path("ledger/ledger.sqlite"), 30)
     story = flat(print_lines(words(out="once more")))
-    assert "next open 'once more/report.html' pcevolve audit 'once more' (what left, and why)" in story
+    assert "next open 'once more/report.html' pcevolve audit 'once more' (what was sent, and why)" in story
     assert "before epsilon 10, for the most exposed unit, by other runs on these data" in story
     assert "together Before this run, the ledger listed 1 earlier run" in story
     assert "ledger lists no other" not in story

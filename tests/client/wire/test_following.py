@@ -24,7 +24,7 @@ from support.folders import events
 from support.online import Heard, Reply, answer_json
 from support.provider import answer_chat, png
 
-ORIGIN = "the images that it varies were released by a run whose audit holds"
+ORIGIN = "the images that this run varies were released by a run that passes its audit"
 
 
 def vary(native, tmp_path, **changes: object) -> pcevolve.Result:
@@ -76,7 +76,7 @@ def test_more_images_cost_nothing_read_nothing_private_and_state_the_epsilon_of_
     assert LedgerBook(tmp_path / "ledger" / "ledger.sqlite", create=False).runs() == spent
     assert not {each["kind"] for each in events(made.folder)} & {"released"}
     assert doubts(made.verify())[0].startswith(
-        "without that run nothing shows that these images were released, or at what epsilon"
+        "without that run, it cannot be shown that these images were released, or at what epsilon"
     )
     audited = made.verify(sources=[source.folder])
     assert audited, audited.faults

@@ -181,7 +181,7 @@ def _strength(body: ImageToImageRequest, model: ModelInfo) -> float:
     if model.strengths:
         return body.strength
     if "strength" in body.model_fields_set:
-        raise InvalidRequestError("strength: this model varies to a degree of its own; leave it out")
+        raise InvalidRequestError("strength: this model sets its own degree of variation; leave strength out")
     return 1.0
 
 

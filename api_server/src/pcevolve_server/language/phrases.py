@@ -57,7 +57,7 @@ class Phrases:
 
     def _completion(self, task: TextTask, is_cancelled: IsCancelled) -> Completion:
         if is_cancelled():
-            raise AbandonedError("nobody waits for it any more")
+            raise AbandonedError("the caller no longer waits for this text")
         started, random = time.monotonic(), np.random.default_rng(task.seed)
         said = "\n".join(words for role, words in task.messages if role != "assistant")
         question = parse_question(said)

@@ -89,7 +89,7 @@ class LibraryGenerator:
     def _vary(self, task: Task, origins: dict[tuple[str, str], PostedOrigin]) -> Picture:
         strength, image = task.recipe.strength, task.image
         if strength is None or image is None:
-            raise GenerationError("a variation without an image")
+            raise GenerationError("a variation was requested without an image")
         if strength == 1:
             return self._create(task)
         pixels = hashlib.sha256(repr(image.size).encode() + image.tobytes()).hexdigest()

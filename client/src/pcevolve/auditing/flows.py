@@ -175,7 +175,7 @@ def _parse(number: int, raw: bytes) -> _Line:
     except (ValidationError, ValueError) as error:
         raise TranscriptError(f"capture line {number} is damaged") from error
     if not whole:
-        raise TranscriptError(f"capture line {number} is damaged: its body has another SHA-256")
+        raise TranscriptError(f"capture line {number} is damaged: its body does not match its SHA-256")
     return line
 
 

@@ -32,7 +32,7 @@ def pack(audited: Audit, path: Path) -> Path:
         TranscriptError: A claim of the audit is broken.
     """
     if path.exists() or path.is_symlink():
-        raise UsageError(f"{path} is there: give another --out; nothing was overwritten")
+        raise UsageError(f"{path} already exists: give another --out; nothing was overwritten")
     if not path.parent.is_dir():
         raise UsageError(f"{path.parent}: there is no such folder to write {path.name} in")
     if path.resolve().is_relative_to(audited.run.layout.root.resolve()):

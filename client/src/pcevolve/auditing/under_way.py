@@ -200,7 +200,7 @@ class UnderWay:
     def lose(self) -> None:
         """Register that the result of a job cannot be learned, unless its end was requested."""
         if not self.answers[-1].cancelled:
-            self.answers[-1].error = ProviderReplyError("what became of a job cannot be learned")
+            self.answers[-1].error = ProviderReplyError("the outcome of a job is unknown")
 
     def _go_on(self, answer: CallAnswer) -> None:
         """Find the step that follows the last answer of a chain, or its links if the job is over."""

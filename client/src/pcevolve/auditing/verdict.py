@@ -251,7 +251,7 @@ def _check_start(run: RunReader, load: LoadEncoder, sources: Sequence[Path]) -> 
     if plan is None or plan.start is None:
         return []
     claim, count = (
-        "the images that it varies were released by a run whose audit holds",
+        "the images that this run varies were released by a run that passes its audit",
         sum(map(len, plan.start.images)),
     )
     there = [(each, RunLayout(each).manifest) for each in sources]
@@ -264,7 +264,7 @@ def _check_start(run: RunReader, load: LoadEncoder, sources: Sequence[Path]) -> 
                 claim,
                 (),
                 0,
-                f"without that run nothing shows that these images were released, or at what epsilon: {why}",
+                f"without that run, it cannot be shown that these images were released, or at what epsilon: {why}",
             )
         ]
     try:

@@ -116,7 +116,7 @@ class Keeper:
         """
         # Once: each answer takes a whole number of ticks, and asking again would measure them more finely.
         if self._account is not None:
-            raise ProtocolError("a run is prepared once")
+            raise ProtocolError("a run can be prepared only once")
         with self._padding.section(self._began):
             return self._prepare(asked)
 

@@ -260,7 +260,8 @@ def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
 
     if (own := find_secrets(settings)) is None:
         raise UsageError(
-            f"--method {method.name} protects secrets: say which with data.secrets, a file, or data.secret_columns"
+            f"--method {method.name} protects secrets: list them in a file (data.secrets), or name their columns "
+            "(data.secret_columns)"
         )
     return make_promise(own.secret_prior, own.secret_bound, own.secret_size)
 
@@ -291,7 +292,8 @@ def _require_fitting(components: Components) -> None:
     _require_workflow(components)
     if settings.provider.adapter is None and settings.provider.adapter_scale is not None:
         raise UsageError(
-            "provider.adapter_scale weighs the image prompt of an adapter: name provider.adapter, or leave it out"
+            "provider.adapter_scale sets the weight of an adapter's image prompt: give provider.adapter too, or "
+            "leave provider.adapter_scale out"
         )
     if settings.provider.adapter is not None and not components.iterations:
         raise UsageError(

@@ -50,7 +50,7 @@ def _clear_fields(rules: tuple[str, ...]) -> tuple[str, ...]:
     """Check that each rule is for another field, and none takes another field's name."""
     if strange := [rule for rule in rules if not _CHAT_RULE.fullmatch(rule)]:
         raise ValueError(
-            f"{strange[0][:40]!r} is no rule: NAME= leaves a field out and NAME=OTHER calls it otherwise, where NAME is"
+            f"{strange[0][:40]!r} is not a rule: NAME= leaves a field out and NAME=OTHER renames it, where NAME is"
             f" n, max_tokens, temperature or seed; or write a family: {', '.join(CHAT_FAMILIES)}"
         )
     names, others = zip(*(rule.split("=") for rule in rules), strict=True) if rules else ((), ())

@@ -82,7 +82,7 @@ Shots = Annotated[
     Field(
         ge=1,
         le=MOST_UNITS,
-        description="Private units (images, or patients) per class, K; public.",
+        description="Number of private units (images or patients) per class, K. The number itself is public.",
     ),
     PUBLIC,
 ]
@@ -137,8 +137,10 @@ Keep = Annotated[
 Appearance = Annotated[
     Literal["as-is", "matched", "auto"],
     Field(
-        description="Tone, colour, sharpness and place: matched to the private images', as-is, or auto: "
-        "whichever lies nearer to the released means."
+        description=(
+            "How the images' tone, colour, sharpness and position are set: matched to the private images, left as "
+            "they are (as-is), or whichever lies nearer to the released means (auto)."
+        )
     ),
     PUBLIC,
 ]

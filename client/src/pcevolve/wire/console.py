@@ -184,7 +184,7 @@ def _say_sent(plan: PublicPlan, greetings: int) -> str:
     made = "had sent before" if plan.library else "itself had made"
     back = f", and {nouns.many} that the server {made}" if goes_back else ""
     back = back if plan.start is None else f", and the {nouns.many} of the release that is varied"
-    return f"{asked}: prompts{back}. No private {nouns.one}."
+    return f"{asked}. They contain prompts{back}, and no private {nouns.one}."
 
 
 def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:

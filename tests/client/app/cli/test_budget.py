@@ -55,7 +55,7 @@ def test_a_cap_is_raised_only_by_somebody_who_agrees(command, answer, more):
     answer(True)
     assert command("budget", "cap", *more, *LEDGER).code == 0
     assert len(asked) == 2
-    assert "may spend epsilon 10 at delta 1e-05 on any one unit)" in asked[0]
+    assert "may spend epsilon 10 at delta 1e-05 on any one image, text or patient)" in asked[0]
     shown = command("budget", "history", *LEDGER).out
     assert shown.count("cap") == 2
 

@@ -21,7 +21,8 @@ SUMMARY = {
 
 
 @pytest.mark.parametrize(
-    ("voted", "said"), [(False, "(by cnn on data kept aside; chance is 50 %)"), (True, "which flatters")]
+    ("voted", "said"),
+    [(False, "(accuracy of cnn on data kept aside; guessing gives 50 %)"), (True, "which flatters")],
 )
 def test_accuracies_are_those_of_a_judge_that_did_not_vote_if_there_is_one(voted, said):
     row = {"judge": "cnn", "voted": voted, **SETS}

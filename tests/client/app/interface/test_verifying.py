@@ -33,11 +33,13 @@ def test_findings_are_those_of_an_audit(evolved):
 def test_a_pack_and_an_export_are_written_beside_the_release_once_and_in_known_forms(evolved, tmp_path):
     result = evolved(method="t2i")
     assert pcevolve.pack(result.folder) == tmp_path / "run.zip"
-    with pytest.raises(pcevolve.UsageError, match=r"run\.zip is there: give another"):
+    with pytest.raises(pcevolve.UsageError, match=r"run\.zip already exists: give another"):
         pcevolve.pack(result.folder)
     assert result.export("webdataset") == pcevolve.export(tmp_path / "run", "webdataset")
     assert (tmp_path / "run" / "release-webdataset" / "README.md").is_file()
-    with pytest.raises(pcevolve.UsageError, match="format csv: images are written as parquet, webdataset"):
+    with pytest.raises(
+        pcevolve.UsageError, match="format csv: images can be written as parquet or webdataset"
+    ):
         result.export("csv")
 
 

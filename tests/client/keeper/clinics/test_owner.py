@@ -77,10 +77,10 @@ def test_asked_again_an_owner_answers_with_the_same_bytes_and_pays_once(asked):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"head": "0" * 64}, "another record"),
+        ({"head": "0" * 64}, "a different record"),
         ({"iteration": 0}, "not about the next release"),
         ({"iteration": 2}, "not about the next release"),
-        ({"part": 1}, "not the next one"),
+        ({"part": 1}, "out of order"),
         ({"part": 7}, "an access that the plan does not have"),
         ({"plan": "0" * 64}, "another plan"),
         ({"earlier": "0" * 64}, "follows other answers"),
@@ -115,7 +115,7 @@ def test_a_coarse_grid_of_the_coordinators_gets_as_much_more_noise_as_it_costs(a
     pool = work.lineage.pool(1)
     usual = work.summing.leave(pool, asked.question, (), work.views).grid
     for_nothing = asked.question.model_copy(update={"step": asked.question.step * 2**20})
-    with pytest.raises(ProtocolError, match="so little noise"):
+    with pytest.raises(ProtocolError, match="the noise is too small"):
         work.summing.leave(pool, for_nothing, (), work.views)
     coarse = asked.question.model_copy(update={"step": asked.question.step * 2**6})
     found = work.summing.leave(pool, coarse, (), work.views).grid
@@ -202,7 +202,7 @@ def exchange_roster(folder: Path) -> None:
         (lambda folder: replace_data(folder, 9, 1), DataError, "are too far from the roster's shots 3; "),
         (lambda folder: replace_data(folder, 77, 3), LedgerError, "not those that this run began with"),
         (spend_all, BudgetError, "epsilon"),
-        (exchange_roster, ProtocolError, "another roster than this owner"),
+        (exchange_roster, ProtocolError, "roster differs from this owner's"),
     ],
     ids=["other classes", "too few units", "other data", "too little left", "another roster"],
 )

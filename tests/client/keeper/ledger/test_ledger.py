@@ -33,7 +33,7 @@ def test_the_worst_unit_decides_and_not_the_sum_over_units(path):
 def test_without_a_cap_all_runs_may_spend_together_what_the_next_one_alone_may(path):
     units, terms = (UNITS, "replace-one"), "image"
     LedgerBook(path).account("a", *units, budget(2), terms).enrol().pay(query(1), [ONE, ONE], outcome())
-    with pytest.raises(BudgetError, match=r"whose cap is 3 at delta 0; this would make it 5\."):
+    with pytest.raises(BudgetError, match=r"whose cap is 3 at delta 0; this run would bring the sum to 5\."):
         LedgerBook(path).account("b", *units, budget(3), terms).require([Event("exponential", "3")])
 
 

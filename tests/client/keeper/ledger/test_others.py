@@ -108,7 +108,7 @@ def test_what_all_runs_may_spend_is_held_against_what_a_unit_of_the_folder_bears
     with pytest.raises(BudgetError, match="this run would spend epsilon=4 on one image, whose cap is 3"):
         drawn.require([TWO])
     pay(drawn, 1)
-    with pytest.raises(BudgetError, match=r"already spent epsilon=2 .* this would make it 4"):
+    with pytest.raises(BudgetError, match=r"already spent epsilon=2 .* this run would bring the sum to 4"):
         account(path, "b").require([TWO])
     account(path, "c").require([ONE])
 

@@ -29,7 +29,7 @@ def test_the_sum_that_a_refusal_names_is_enough_as_a_cap(path, total):
     account(path, limit=10, lifetime=10).pay(query(1), [event], outcome())
     with pytest.raises(BudgetError, match=r"decide with pcevolve budget cap") as refused:
         account(path, run="b", limit=10, lifetime=Fraction(total)).require([event])
-    named = re.search(r"this would make it ([\d.]+)\. That was spent by", str(refused.value))
+    named = re.search(r"this run would bring the sum to ([\d.]+)\. The earlier runs are", str(refused.value))
     assert named is not None
     account(path, run="b", limit=10, lifetime=Fraction(named[1])).require([event])
 

@@ -157,7 +157,7 @@ def test_a_secret_that_is_declared_in_several_ways_is_one_and_stands_in_all_text
         (b"jane\t1e-4\n", "line 1 is not of the form"),
         (b"jane\tdoe\t3\n", "line 1 is not of the form"),
         (b"nobody\njane\t0.5\t0.1\n", "line 2 is not of the form"),
-        (b"nobody\njane doe\t1e-4\t2e-3\n", "line 2 allows more than method.secret_prior and"),
+        (b"nobody\njane doe\t1e-4\t2e-3\n", "line 2 gives weaker limits than method.secret_prior and"),
     ],
 )
 def test_a_list_that_cannot_be_used_is_refused(tmp_path, content, complaint):

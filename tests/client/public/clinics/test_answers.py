@@ -76,7 +76,7 @@ def test_a_grid_has_a_power_of_two_for_its_step(step):
 
 @pytest.mark.parametrize("length", [0, 7, 12])
 def test_a_vector_is_of_whole_numbers(length):
-    with pytest.raises(ProtocolError, match="no vector"):
+    with pytest.raises(ProtocolError, match="not a vector"):
         _ = SignedAnswer.of(0, bytes(length), bytes(64)).residues
 
 

@@ -122,11 +122,11 @@ def test_a_step_so_coarse_that_noise_is_not_normal_any_more_is_refused(coarser):
     """At 1024 steps delta would be 7 ten-millionths of itself more than is accounted."""
     asked, step = (6.0, EVENT, 4, make_clinics(2, colluding=0), 60), 2.0**-20
     assert 2**22 < Grid.of(*asked, step).share < 2**23
-    with pytest.raises(ProtocolError, match="so little noise"):
+    with pytest.raises(ProtocolError, match="the noise is too small"):
         Grid.of(*asked, step * coarser)
 
 
 def test_noise_of_few_steps_is_refused_for_its_sum_would_cost_more_than_is_said():
     quiet = Event("gaussian", "1/100000000")
-    with pytest.raises(ProtocolError, match="so little noise"):
+    with pytest.raises(ProtocolError, match="the noise is too small"):
         Grid.of(2.0 / 10**8, quiet, 4, make_clinics(3), 60)

@@ -47,5 +47,5 @@ def test_a_proxy_that_is_no_plain_address_is_refused(proxy):
 
 
 def test_a_proxy_that_could_read_what_passes_is_refused():
-    with pytest.raises(UsageError, match="carries only https"):
+    with pytest.raises(UsageError, match="is used only for https"):
         require_proxy("http://host", "http://proxy:3128")

@@ -51,7 +51,7 @@ def test_a_frame_is_read_with_the_digest_of_its_file(tmp_path: Path):
     ],
 )
 def test_anything_else_is_refused(tmp_path: Path, changes: dict[str, np.ndarray | None]):
-    with pytest.raises(ModelError, match="is no public frame"):
+    with pytest.raises(ModelError, match="is not a public frame"):
         PublicFrame.read(write(tmp_path, **changes), 6)
 
 

@@ -203,7 +203,7 @@ def test_the_command_exports_and_refuses_what_there_is_not(run, capsys):
     with pytest.raises(SystemExit):
         main(["export", str(run), "--format", "webdataset", "--format", "parquet"])
     assert capsys.readouterr().out.split() == [str(run / "release-webdataset"), str(run / "release-parquet")]
-    with pytest.raises(UsageError, match="format csv: images are written as parquet, webdataset"):
+    with pytest.raises(UsageError, match="format csv: images can be written as parquet or webdataset"):
         export_run(run, ["csv"])
     with pytest.raises(UsageError, match="is not the folder of a run"):
         export_run(run / "release", ["parquet"])

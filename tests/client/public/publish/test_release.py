@@ -28,7 +28,7 @@ def test_the_card_states_guarantee_and_assumptions():
     assert "epsilon = 5, delta = 0, neighbour relation `replace-one`, privacy unit: one image" in text
     assert "class names: cut, good" in text
     fewer = "(6 were planned: what repeats another one or cannot be used is left out)"
-    assert f"2 synthetic images in 2 classes, 2 of them different {fewer}, made by" in text
+    assert f"2 synthetic images in 2 classes, all of them distinct {fewer}, made by" in text
     assert "selected by private images under differential privacy. No private image is in here" in text
     assert "names the transcript that proves what was sent" in text
     assert not any(each in text for each in ("INSECURE", "asked for later", "None"))

@@ -30,7 +30,7 @@ def test_a_balance_is_asked_for_before_the_plan_once_and_a_run_begins_without_it
         assert gate.questions.balance() == expected
         gate.begin(small_plan(), lambda receipt: False, lambda iteration: b"")
         transcript.close()
-        with pytest.raises(EgressError, match="the plan of this run is fixed: what comes before it"):
+        with pytest.raises(EgressError, match="the plan of this run is already fixed: the steps before"):
             gate.questions.balance()
         asked.append([each.url.endswith(wire.BALANCE) for each in provider.requests].count(True))
     assert asked[0] == asked[1] > 0

@@ -43,7 +43,7 @@ def test_images_are_fetched_without_key_or_cookie_and_each_get_is_on_record(api,
 
 def test_a_host_that_the_plan_does_not_name_is_left_alone(api, tmp_path):
     run = api.open(tmp_path, image_hosts=())
-    with pytest.raises(UnlistedHostError, match=f"images lie at {api.pictures.host}.*provider.image_hosts"):
+    with pytest.raises(UnlistedHostError, match=f"images are at {api.pictures.host}.*provider.image_hosts"):
         run.evolve()
     with pytest.raises(UnlistedHostError, match="start a new run"):
         run.evolve()

@@ -61,8 +61,10 @@ def audit(
         bool,
         Flag(
             ("--html",),
-            help="Also write this audit's own pages into RUN/audit: wire.html, with everything that left; and, where "
-            "nothing is broken, card, report and summary.",
+            help=(
+                "Also write pages of this audit into RUN/audit: always wire.html, which shows everything that was "
+                "sent; and, if nothing is broken, the card, the report and the summary."
+            ),
         ),
     ] = False,
     allow_insecure: Annotated[
@@ -111,7 +113,7 @@ def pack(
 ) -> None:
     """Write the shareable part of a finished run, and nothing else, as a zip that can be audited once it is unzipped.
 
-    The run is audited first. The zip has its release and its record, and the pages that the audit renders of both.
+    The run is audited first. The zip contains the release, the record, and the pages that the audit makes from them.
     """
     require_run(folder)
     path = folder.absolute().with_name(f"{folder.absolute().name}.zip") if out is None else out
@@ -127,8 +129,8 @@ def pack(
     from pcevolve.public.transcript.layout import EXPORTS  # pydantic is slow to load, and help needs none
 
     if exported := [each for each in EXPORTS.values() if (folder / each).exists()]:
-        again = f"pcevolve export {unzipped} --format ... makes them again"
-        click.echo(f"left out: {', '.join(exported)}; {again}", err=True)
+        again = f"pcevolve export {unzipped} --format ..."
+        click.echo(f"left out: {', '.join(exported)}; to make it again: {again}", err=True)
 
 
 def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose: bool, more: str) -> None:

@@ -43,7 +43,7 @@ NO_RUN = "no run has begun with this ledger (pcevolve demo keeps one of its own)
 @budget.takes_command("plan")
 @takes(list_command_options("budget plan"))
 def budget_plan(*, as_json: Json = False, **options: object) -> None:
-    """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
+    """Print what a run would cost, and how much better its selection would be than a random one; nothing is spent."""
     leave_files()
     from pcevolve.app.first.pricing import PlannedRun, price, tabulate_plan
     from pcevolve.public.config.declared import validate
@@ -57,7 +57,7 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
         click.echo(f"With this noise, the selection is {planned.verdict}.")
         if planned.verdict == CHANCE:
             click.echo(f"A run with this plan does not start without --yes: {USE_MORE}.")
-        click.echo("Whether the provider can draw your domain, pcevolve preview shows.")
+        click.echo("pcevolve preview shows whether the provider can draw your domain.")
 
 
 @budget.takes_command("show")
@@ -110,10 +110,9 @@ def budget_cap(
 ) -> None:
     """Cap what all runs in the ledger may spend together on any one image, text or patient.
 
-    It is for those responsible for the data; a run may lower the cap for itself, and not raise it. Before a change
+    It is for those responsible for the data; a run may lower the cap for itself, but not raise it. Before a change
     lets runs spend more, you are asked to confirm it. Every cap stays in the ledger's history. Without a cap, a run
-    is refused if it and
-    earlier runs on the same data exceed its own epsilon.
+    is refused if it and earlier runs on the same data would together exceed its own epsilon.
     """
     if epsilon is None:
         if tell_missing(ledger):
@@ -176,8 +175,8 @@ def _require_agreement(change: str) -> None:
 
 def _spell_cap(cap: Budget | None) -> str:
     if cap is None:
-        return "no cap: a run is refused if it and earlier runs on the same data exceed its own epsilon"
-    return f"all runs together may spend {_spell_budget(cap)} on any one unit"
+        return "no cap: a run is refused if it and earlier runs on the same data would together exceed its own epsilon"
+    return f"all runs together may spend {_spell_budget(cap)} on any one image, text or patient"
 
 
 def _spell_budget(budget: Budget) -> str:

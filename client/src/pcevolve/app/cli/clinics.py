@@ -38,7 +38,7 @@ clinics = GroupWithHeadings(
 def clinics_key(
     file: Annotated[Path, PositionalArgument(metavar="FILE", help="Where the private key is written.")],
 ) -> None:
-    """Make an owner's key pair: the private key into a file that stays here, the public one on the screen."""
+    """Make an owner's key pair. The private key is written to a file that stays here; the public key is printed."""
     leave_files([], [file.absolute().parent])
     from pcevolve.keeper.clinics.keys import OwnerKey
 

@@ -49,7 +49,8 @@ COMMANDS = {
     ),
     "audit": (
         "pcevolve.app.cli.audit:audit",
-        "Check from the record alone that nothing left without a reason, and that the dataset follows from it.",
+        "Check from the record alone that nothing was sent without a reason, and that the dataset follows from the "
+        "record.",
     ),
     "audit-dp": (
         "pcevolve.app.cli.audit_dp:audit_dp",
@@ -75,7 +76,8 @@ COMMANDS = {
     ),
     "compare": (
         "pcevolve.app.cli.finished:compare",
-        "Compare finished runs: what each cost, whether it is useful, and what judges found.",
+        "Compare finished runs: what each cost, whether its dataset is useful, and how accurate classifiers trained "
+        "on it were.",
     ),
     "evaluate": (
         "pcevolve.app.cli.finished:evaluate",

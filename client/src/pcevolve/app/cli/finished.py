@@ -78,7 +78,8 @@ def classify(
 ) -> None:
     """Classify images or texts by the class means that a run released.
 
-    A line for each file: path, class, and a score from 0 (between two classes) to 1, which is no probability.
+    Prints one line per file: its path, its class, and a score from 0 (between two classes) to 1. The score is not a
+    probability.
     """
     require_run(folder)
     from pcevolve.app.session.access import list_finished, list_owned
@@ -153,8 +154,8 @@ def compare(
         if len({each.test for each in found if each.judges}) > 1:
             click.echo(OTHER_TESTS, err=True)
         click.echo(
-            "accuracy, % (s.e. over seeds of the head), for you alone; (v): the judge's encoder voted, which flatters "
-            "what it selected",
+            "accuracy in % (standard error over seeds of the head); do not share it. (v): the judge uses the "
+            "encoder that also selected the images, so its figure is too favourable",
             err=True,
         )
     else:

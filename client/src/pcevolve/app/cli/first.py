@@ -67,7 +67,7 @@ def check(
     *,
     write_unit_map: Annotated[
         Path | None,
-        Flag(help="Write a file for --unit-map, from the folders within class folders."),
+        Flag(help="Write a file for --unit-map that makes each folder within a class folder one unit."),
     ] = None,
     config: ConfigFile = None,
     overrides: Overrides = None,
@@ -348,7 +348,7 @@ def doctor(
 ) -> None:
     """Check versions, encoder, ledger, disk and API, and say what is missing; exit code 1 if anything is.
 
-    Nothing private is read. The API gets the request for its list of models that every run sends first.
+    Nothing private is read. The only request sent is the one for the list of models, with which every run begins.
     """
     asked = context.with_resource(gather(options, overrides or (), config))
     from pcevolve.public.config.config import RunConfig

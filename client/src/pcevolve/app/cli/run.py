@@ -37,8 +37,10 @@ StartingFrom = Annotated[
     Flag(
         ("--from",),
         metavar="RUN",
-        help="Vary what the finished run in this folder released, --candidates images of each class: no private data "
-        "are read and no privacy budget is spent.",
+        help=(
+            "Make variations of the images that the finished run in this folder released, as many per class as "
+            "--candidates says. No private data are read and no privacy budget is spent."
+        ),
     ),
 ]
 
@@ -83,8 +85,10 @@ def run(
         Flag(
             ("--keeper",),
             metavar="SOCKET",
-            help="Act as the client of the pcevolve keeper that listens on this socket file, in a "
-            "container without private files; the keeper has all options.",
+            help=(
+                "Act as the client of the pcevolve keeper that listens on this socket file, in a container without "
+                "private files. Give all other options to the keeper."
+            ),
         ),
     ] = None,
     clinics: Annotated[
@@ -229,7 +233,7 @@ def preview(
 ) -> None:
     """Show what the provider draws for your classes, before anything is spent; run --resume goes on from there.
 
-    It takes the options of ``run`` and begins that run: the first images of each class are asked for and put on a page.
+    It takes the options of run and begins that run: it asks for the first images of each class and puts them on a page.
     """
     request = _ask(context, {**options, "from_run": start}, overrides, config, may_go_on=True)
     from pcevolve.app.session.staff import look

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
-    """List the runs in the ledger: how far each is, what it has spent, and how to continue an unfinished one."""
+    """List the runs in the ledger: how far each has got, what it has spent, and how to continue an unfinished one."""
     if tell_missing(ledger, as_json=as_json):
         return
     with open_ledger(ledger, with_runs=True) as known:

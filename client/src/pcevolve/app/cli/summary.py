@@ -46,7 +46,7 @@ def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
     else:
         yield (
             "verdict",
-            f"not known: {summary['method']} releases nothing that tells how useful the dataset is",
+            f"not known: method {summary['method']} releases no figures that show how useful the dataset is",
         )
     yield from _next(summary)
 
@@ -69,7 +69,10 @@ def describe_accuracies(summary: Mapping[str, Any]) -> Iterator[Line]:
         parts = [f"{words} {100 * row[name]['mean']:.0f} %" for name, words in SETS.items() if name in row]
         yield "accuracy", ", ".join(parts)
         voted = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
-        yield "", f"(by {row['judge']} on data kept aside; chance is {100 / summary['classes']:.0f} %{voted})"
+        yield (
+            "",
+            f"(accuracy of {row['judge']} on data kept aside; guessing gives {100 / summary['classes']:.0f} %{voted})",
+        )
 
 
 SETS = {
@@ -96,8 +99,8 @@ def _next(summary: Mapping[str, Any]) -> Iterator[Line]:
     name = shlex.quote(str(run))
     yield "next", f"open {shlex.quote(str(summary['report']))}"
     if "use_page" in summary:
-        yield "", f"open {shlex.quote(str(summary['use_page']))}   (is it useful? for you alone)"
-    yield "", f"pcevolve audit {name}   (what left, and why)"
+        yield "", f"open {shlex.quote(str(summary['use_page']))}   (how useful it is; not for sharing)"
+    yield "", f"pcevolve audit {name}   (what was sent, and why)"
     if not summary.get("accuracy"):
         yield "", f"pcevolve evaluate {name} --test FOLDER   (on data of your own)"
     if (run / RELEASE / CLASSIFIER).is_file():

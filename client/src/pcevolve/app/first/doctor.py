@@ -86,7 +86,7 @@ def _gpu() -> Diagnosis:
     from pcevolve.public.encoders.loading import find_gpu  # torch takes seconds to load
 
     return Diagnosis(
-        "GPU", find_gpu() or "none; encoders run on the CPU, which is enough for some thousand images"
+        "GPU", find_gpu() or "none; encoders run on the CPU, which is enough for a few thousand images"
     )
 
 
@@ -113,7 +113,7 @@ def _ledger(path: Path) -> Diagnosis:
     if not there.is_dir() or not os.access(there, os.W_OK):
         text = f"{path}: {there} takes no files: give --set privacy.ledger=FILE"
         return Diagnosis("ledger", text, fit=False)
-    return Diagnosis("ledger", f"{path}{'' if path.exists() else ', which the first run makes'}")
+    return Diagnosis("ledger", f"{path}{'' if path.exists() else ', which the first run will create'}")
 
 
 def _disk(folder: Path) -> Diagnosis:

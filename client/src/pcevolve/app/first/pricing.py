@@ -52,7 +52,9 @@ class PlannedRun(BaseModel):
     epsilon: Annotated[
         str | None,
         EXACT,
-        Field(description="Total privacy budget, > 0; 10 if neither this nor noise is given."),
+        Field(
+            description="Total privacy budget, > 0. Default: 10, if --noise-multiplier is not given either."
+        ),
         DECLARED,
     ] = None
     noise_multiplier: Annotated[

@@ -250,7 +250,7 @@ class Owner:
         lineage, accesses = work.lineage, work.summing.list_accesses()
         if question.head != work.record.head:
             raise ProtocolError(
-                "the question is about another record than this owner was shown: nothing was drawn"
+                "the question is about a different record from the one that this owner was shown; no noise was drawn"
             )
         if question.iteration != lineage.find_next() or lineage.list_missing(lineage.find_due()):
             raise ProtocolError("the question is not about the next release of the plan: nothing was drawn")

@@ -32,7 +32,7 @@ def require_plan(plan: PublicPlan, roster: Roster, place: int) -> None:
     owners, kind = plan.clinics, plan.modality.kind
     if owners != roster.clinics:
         raise ProtocolError(
-            "the coordinator has another roster than this owner: compare the digests that pcevolve clinics roster "
+            "the coordinator's roster differs from this owner's: compare the digests that pcevolve clinics roster "
             "prints; nothing was read or spent"
         )
     if (plan.labels, plan.data.words) != (tuple(roster.labels.values()), tuple(roster.words.values())):

@@ -48,7 +48,7 @@ class Evaluator:
         usable = find_usable(features)
         training = Training(features[usable], targets[usable], len(labels))
         if missing := set(range(len(labels))) - set(training.targets.tolist()):
-            raise DataError(f"judge {self.name} can use nothing of class {labels[min(missing)]!r}")
+            raise DataError(f"judge {self.name} cannot use any item of class {labels[min(missing)]!r}")
         return training
 
     def predictions(

@@ -121,7 +121,7 @@ class NearestMean:
         item, digest = self._read(path)
         embedding = self.encoder.embed([item])
         if not np.isfinite(embedding).all():
-            raise DataError(f"{path} has no embedding; the run is of {self.plan.modality.nouns.many}")
+            raise DataError(f"{path} has no embedding; this run classifies {self.plan.modality.nouns.many}")
         distances = self._distances(embedding)[0]
         label = self.labels[int(distances.argmin())]
         return ClassifiedItem(path, label, score_nearest(distances), digest)

@@ -226,8 +226,8 @@ def _require_bounds(overlap: Overlap, count: IntArray, mixed: NDArray[np.bool_],
     if over.any():
         kind = overlap.kinds[int(np.argmax(over))]
         raise LedgerError(
-            f"a {kind} has more images in runs on these data than data.unit_size, of this run or an earlier one, says: "
-            f"begin this run with a larger data.unit_size, which holds for every {kind}"
+            f"a {kind} has more images in the runs on these data than the data.unit_size of this or an earlier run "
+            f"allows: begin this run with a larger data.unit_size; it applies to every {kind}"
         )
 
 

@@ -65,7 +65,7 @@ def spell_over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
     before = format_loss(epsilon(worst.others, limit.delta))
     return (
         f"earlier runs already spent epsilon={before} on these data, for the most exposed {kind}, {limited}; "
-        f"this would make it {format_upwards(total)}. That was spent by {name_runs(worst.runs)}"
+        f"this run would bring the sum to {format_upwards(total)}. The earlier runs are {name_runs(worst.runs)}"
         + (
             f", which share no image with this run: the name of the {kind} is the link{APART}"
             if worst.by_name

@@ -213,8 +213,8 @@ def _secret(line: str, where: str, budget: float) -> Secret:
         raise DataError(f"{where} is not of the form: {FORM}, with 0 < prior <= bound < 1") from None
     if own > budget:
         raise DataError(
-            f"{where} allows more than method.secret_prior and method.secret_bound, which are promised "
-            "for every secret: raise method.secret_bound, or leave the line's numbers out"
+            f"{where} gives weaker limits than method.secret_prior and method.secret_bound, which hold for every "
+            "secret: raise method.secret_bound, or leave the numbers out of that line"
         )
     return Secret(small, own)
 

@@ -284,7 +284,9 @@ def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) ->
     if missing and len(there) == 1 and (mark := _other_separator(there[0])):
         kind = "a .tsv" if path.suffix.lower() == ".tsv" else "a .csv"
         needed = "tabs" if kind == "a .tsv" else "commas"
-        raise DataError(f"{path} has {mark} between its cells, and {kind} file needs {needed}: save it so")
+        raise DataError(
+            f"{path} has {mark} between its cells, but {kind} file needs {needed}: save it with that separator"
+        )
     if missing and (files := next((name for name in there if _FILES.fullmatch(name.strip())), None)):
         raise DataError(
             f"{path} names files in its column {files!r}, and a table is read as texts: images are read from class "

@@ -110,8 +110,8 @@ def require_unit_size(units: Sequence[str], names: Sequence[str], kind: str, mos
     files = sorted(first[unit] for unit, count in counts.items() if count > most)
     if files:
         raise DataError(
-            f"a {kind} has more images than data.unit_size {most} says, such as the one of {list_some(files)}: say a "
-            "larger number, or leave images out"
+            f"a {kind} has more images than data.unit_size {most} allows, such as the {kind} with {list_some(files)}: "
+            "give a larger number, or leave images out"
         )
 
 

@@ -86,7 +86,7 @@ class SignedAnswer(_Message):
     def residues(self) -> Residues:
         """The vector, uint64 ``(d,)``; ``ProtocolError`` if the bytes are no vector."""
         if not self.vector or len(self.vector) % 8:
-            raise ProtocolError("an owner's answer is no vector")
+            raise ProtocolError("an owner's answer is not a vector")
         return np.frombuffer(self.vector, dtype="<u8").astype(np.uint64)
 
     def is_signed(self, question: Question, clinics: Clinics) -> bool:

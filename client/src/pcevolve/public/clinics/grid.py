@@ -85,7 +85,10 @@ class Grid:
         tau = 10 * len(clinics.owners) * math.exp(-(math.pi**2) * share**2)
         # Checked: the accounting is of the discrete Gaussian of the summed variance.
         if share < LEAST_DEVIATION or tau > 0.0:
-            raise ProtocolError("so little noise is not summed: choose a smaller epsilon; nothing was drawn")
+            raise ProtocolError(
+                "the noise is too small to be summed over several owners: choose a smaller epsilon; no noise was "
+                "drawn"
+            )
         # Twice the nominal units, as classes hold only about as many as stated.
         bound = 2 * units * sensitivity / step + _FAR * share * math.sqrt(len(clinics.owners))
         if bound > MOST:

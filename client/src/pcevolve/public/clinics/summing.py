@@ -188,7 +188,7 @@ class Summing:
                 frame cannot come from these candidates.
         """
         if (question.plan, question.part) != (self.plan_digest, len(before)):
-            raise ProtocolError("the question is about another plan, or not the next one; nothing was drawn")
+            raise ProtocolError("the question is about another plan or out of order; no noise was drawn")
         if question.earlier != digest_exchanges(before):
             raise ProtocolError("the question follows other answers than are shown; nothing was drawn")
         noise = self._add_up(question.iteration, question.head, before)
@@ -341,7 +341,7 @@ def _with_frame(inputs: SelectionInput, frame: bytes) -> SelectionInput:
         arrays = load(frame)
         centre, axes = arrays.pop("centre"), arrays.pop("axes")
     except (SafetensorError, ValueError, KeyError):
-        raise ProtocolError("the question has no frame to measure in; nothing was drawn") from None
+        raise ProtocolError("the question contains no frame for the embeddings; no noise was drawn") from None
     if arrays or not inputs.coordinates.resembles(centre, axes):
         raise ProtocolError(
             "the frame to measure in is not what these candidates give: versions or encoders differ; nothing was drawn"

@@ -61,7 +61,9 @@ def require_proxy(url: str, proxy: str | None) -> None:
         raise UsageError("provider.proxy must be scheme, host and port only, such as http://proxy:3128")
     # A proxy for http could read and change everything; for https it sees only the host's name.
     if urlsplit(url).scheme != "https":
-        raise UsageError("provider.proxy carries only https, which it cannot read: give --api https://...")
+        raise UsageError(
+            "provider.proxy is used only for https, which the proxy cannot read: give --api https://..."
+        )
 
 
 def is_nearby(base_url: str) -> bool:

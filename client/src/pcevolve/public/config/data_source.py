@@ -84,8 +84,8 @@ def require_kind(source: AnySource, kind: Kind, option: str) -> None:
 
         own = MODALITIES[kind].nouns.many
         raise UsageError(
-            f"{option}: these are {MODALITIES[source.kind].nouns.many}, and the run is of {own}: give {own}, or choose "
-            "another --dialect"
+            f"{option}: these are {MODALITIES[source.kind].nouns.many}, but this run makes {own}: give {own}, or "
+            "choose another --dialect"
         )
 
 

@@ -60,7 +60,7 @@ class OwnerData(PublicData):
         FileText,
         Field(
             description="Class folders, or for texts a .csv, .tsv, .jsonl or .parquet file; 'cells', 'digits' and "
-            "'terms' are samples."
+            "'terms' are built-in sample data."
         ),
         OWN,
     ]

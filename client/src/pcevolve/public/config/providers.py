@@ -47,7 +47,10 @@ class PublicProvider(requests.TextSettings[None], requests.ImageSettings, reques
     yes: Annotated[
         bool,
         Field(
-            description="Do not ask before going on, doubtful or not. Without a terminal, a doubtful run needs it."
+            description=(
+                "Go on without asking, even if the run is doubtful. Without a terminal, a doubtful run starts only "
+                "with this option."
+            )
         ),
         Setting(resumable=True),
     ] = False

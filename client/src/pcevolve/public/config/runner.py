@@ -85,7 +85,7 @@ class PublicEncoder(public.Section):
         str,
         Field(
             description=f"auto (clip or resnet18 where fetched, else bundled), {', '.join(ENCODERS)}, clip:MODEL:TAG; "
-            f"{JOINED} also covers photographs; {SPECTRAL} is for surfaces and textures; "
+            f"{JOINED} works for photographs too; {SPECTRAL} is for surfaces and textures; "
             f"{WORDS} and {TRANSFORMER}HUB_ID are for texts."
         ),
         Setting(public=True, keyword="encoder"),

@@ -157,7 +157,7 @@ class PublicFrame:
         except (OSError, SafetensorError, ValueError, TypeError, KeyError):
             raise ModelError(f"the public frame {path.name} cannot be read: reinstall the client") from None
         if not _is_frame(arrays, dimension):
-            raise ModelError(f"{path.name} is no public frame of embeddings of length {dimension}")
+            raise ModelError(f"{path.name} is not a public frame for embeddings of length {dimension}")
         digest = hashlib.sha256(data).hexdigest()
         return cls(digest, arrays["centre"], arrays["axes"], arrays["variances"], arrays["radii"])
 

@@ -43,7 +43,7 @@ def load_pretrained(who: str, source: str, hub_id: str, option: str, network: st
     # here.
     if lacking := sorted(each for each in report["missing_keys"] if "pooler" not in each):
         raise ModelError(
-            f"{who}: {source} has no weights for {lacking[0]}, and {len(lacking)} such in all: fetch it again, whole, "
-            "or another model"
+            f"{who}: {source} lacks weights for {lacking[0]} ({len(lacking)} are missing in all): fetch it again "
+            "completely, or use another model"
         )
     return [main.eval().requires_grad_(requires_grad=False), *found]

@@ -60,7 +60,7 @@ def is_fetched(name: str) -> bool:
     """
     if name not in _HAS_WEIGHTS:
         raise ValueError(
-            f"only {' and '.join(_HAS_WEIGHTS)} are looked for among what was fetched, not '{name}'"
+            f"fetched weights can be looked up only for {' and '.join(_HAS_WEIGHTS)}, not for '{name}'"
         )
     return has_torch() and _HAS_WEIGHTS[name]()
 

@@ -137,8 +137,8 @@ def knock(path: str, seconds: float = PATIENCE_SECONDS) -> int:
             connection.close()
             if time.monotonic() >= end:
                 raise DoorError(
-                    f"no keeper waits at {path} (looked for {seconds:g} seconds), or it has another client already: "
-                    f"begin it with pcevolve keeper --socket {path}; nothing was sent"
+                    f"no keeper answered at {path} within {seconds:g} seconds, or it already has another client: "
+                    f"start one with pcevolve keeper --socket {path}; nothing was sent"
                 ) from None
             if not is_reported:
                 print(f"waiting for a keeper at {path}: pcevolve keeper --socket {path} ...", file=sys.stderr)

@@ -60,7 +60,7 @@ class Pipe:
         except UnicodeDecodeError:
             raise PipeError("a message that is no text") from None
         if not name.isalpha() or not body:
-            raise PipeError("a line that is no message")
+            raise PipeError("received a line that is not a message")
         return name, body
 
     def close(self) -> None:

@@ -44,7 +44,7 @@ def find_form(name: str, kind: Kind) -> Form:
     made = MODALITIES[kind]
     form = next((each for each in made.forms if each == name), None)
     if form is None:
-        raise UsageError(f"format {name}: {made.nouns.many} are written as {', '.join(made.forms)}")
+        raise UsageError(f"format {name}: {made.nouns.many} can be written as {' or '.join(made.forms)}")
     if form == "parquet" and find_spec("pyarrow") is None:
         raise UsageError("parquet needs pyarrow: install it, or pcevolve[parquet]")
     return form

@@ -244,7 +244,10 @@ def _encoder(plan: PublicPlan) -> list[str]:
 
 def _frame(plan: PublicPlan) -> str:
     """Name the public frame in which private images are measured."""
-    return f"frame: made from public images (sha256 {plan.encoder.frame}) and the run's candidates"
+    return (
+        f"frame (centre and axes of the embeddings): computed from public images (sha256 {plan.encoder.frame}) and the "
+        "run's candidates"
+    )
 
 
 def _subsample(plan: PublicPlan) -> list[str]:

@@ -260,8 +260,9 @@ def _what(release: DatasetRelease, files: Sequence[ReleasedImage]) -> str:
     kind = nouns.one
     differ = len({each.sha256 for each in files})
     what = "images" if plan.library else f"synthetic {nouns.many}"
+    distinct = "all" if differ == len(files) else str(differ)
     short = f" ({short})" if (short := say_shortfall(plan, len(files))) else ""
-    count = f"{len(files)} {what} in {len(plan.labels)} classes, {differ} of them different{short}"
+    count = f"{len(files)} {what} in {len(plan.labels)} classes, {distinct} of them distinct{short}"
     looked = release.method.selector is not None
     under = " under differential privacy" if plan.secure else ""
     selected = (

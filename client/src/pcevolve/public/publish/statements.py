@@ -69,7 +69,7 @@ def list_checks(plan: PublicPlan) -> Rows:
     rows = [
         (
             "pip install ./shared './client[torch]'",
-            f"the program that checks, from PCEvolve's source of version {version('pcevolve')}",
+            f"installs the checking program from the source code of PCEvolve {version('pcevolve')}",
         ),
         (f"{audit} --html", "nothing left without a reason, and the dataset follows from the record"),
         (f"{audit} --capture FILE", "the same against what an independent recorder saw"),

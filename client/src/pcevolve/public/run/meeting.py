@@ -76,7 +76,8 @@ def require_agreed(confinement: Confinement | None, is_demanded: bool) -> None:
     if is_demanded and confinement is None:
         raise UsageError(
             "confinement is required, and neither containers nor the kernel keep keeper and client apart: the keeper "
-            "must have no network, and the client no folder but the runs and the socket's; nothing was read or sent"
+            "must have no network, and the client must see no folders except that of the runs and that of the socket; "
+            "nothing was read or sent"
         )
 
 

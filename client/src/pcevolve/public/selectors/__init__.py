@@ -109,4 +109,4 @@ def _choose(budget: Budget, scope: Scope, appearance: str | None) -> tuple[str, 
     )
     if noise > MAX_NOISE_TO_CLIP_RATIO:
         return "pe", f"{measured} and would drown them; votes suffer less"
-    return "dp-means", f"{measured}, which leaves them readable; selecting from them costs no more privacy"
+    return "dp-means", f"{measured}, so the means remain usable; selecting by them costs no further privacy"

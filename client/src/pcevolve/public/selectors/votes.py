@@ -285,7 +285,10 @@ ONE_VOTE = Sensitivity(lambda relation: 1.0 if relation == "add-remove" else 2.0
 
 PE = Method(
     name="pe",
-    summary="Private Evolution: private data vote for their nearest candidates, Gaussian noise, resampling",
+    summary=(
+        "Private Evolution: private data vote for their nearest candidates; Gaussian noise is added to the votes, "
+        "and candidates are resampled by them"
+    ),
     guarantee=(
         "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all classes together "
         "by at most 1 in L2 norm under add-remove and by the square root of 2 under replace-one; the iterations "

@@ -113,7 +113,7 @@ class _Visit(BaseHTTPRequestHandler):
         try:
             sync = Sync.model_validate_json(self.rfile.read(int(length)))
         except ValidationError:
-            raise DeniedError(422, "this is no message of this version of pcevolve") from None
+            raise DeniedError(422, "this message does not belong to this version of pcevolve") from None
         return self.server.door.hear(sync).model_dump_json().encode()
 
     def _is_owner(self) -> bool:

@@ -43,10 +43,10 @@ def follow(plan: PublicPlan, link: str) -> Outgoing:
     named = host if port in {None, _PORTS[parts.scheme]} else f"{host}:{port}"
     # Plain http only on a loopback API's own machine: elsewhere anyone on the route could replace the images.
     if parts.scheme == "http" and not _is_local(plan):
-        raise ProviderReplyError(f"the API's images lie at {named}, but not behind https")
+        raise ProviderReplyError(f"the API's images are at {named}, but their links do not use https")
     if named not in plan.provider.image_hosts:
         raise UnlistedHostError(
-            f"the API's images lie at {named}, from where this run fetches nothing: "
+            f"the API's images are at {named}, from where this run fetches nothing: "
             f"if you trust that host, start a new run with --set provider.image_hosts={named}"
         )
     return Outgoing("GET", link, tuple(make_fixed_headers(link, "image/*")), b"")

@@ -55,7 +55,7 @@ class Policy:
         """Fix the plan and the check of payments, once (``EgressError`` for another API)."""
         # The address is part of the plan, so a key cannot be sent to a host that the plan does not name.
         if (plan.provider.api, plan.provider.dialect) != (self._address.base_url, self._dialect.name):
-            raise EgressError("the plan is for another API than the one that this run is on record with")
+            raise EgressError("the plan names a different API from the one in this run's record")
         # A plan with a seed for a dialect without one would describe requests that never left.
         for fault in find_misstatements(self._dialect, plan):
             raise EgressError(fault)
@@ -72,7 +72,9 @@ class Policy:
     def require_beginning(self) -> None:
         """Refuse what comes before the plan once it is fixed (``EgressError``)."""
         if self.fixed:
-            raise EgressError("the plan of this run is fixed: what comes before it cannot be done again")
+            raise EgressError(
+                "the plan of this run is already fixed: the steps before the plan cannot be repeated"
+            )
 
     @property
     def calls(self) -> Mapping[str, Call]:
@@ -191,8 +193,8 @@ class Policy:
             name = printable(named)[:LONGEST_NAME]
             raise OtherModelError(
                 f"the API answered with the model '{name}', and '{plan.provider.model}' was asked for: start a new run "
-                f"with the model that you mean, or, if that is its own name for it, with --set "
-                f"provider.answered_by='{name}'"
+                f"with the model that you mean, or, if the API calls the requested model by that name, "
+                f"with --set provider.answered_by='{name}'"
             )
 
     def request_for(self, call: Call, source: Source) -> Outgoing:

@@ -140,7 +140,7 @@ class Replies:
             # The API may only be away: then the job's state is asked for again when the run goes on.
             if not self.policy.is_gone(self.transcript.outcomes(slot)):
                 raise
-            raise ProviderReplyError(f"what became of a job cannot be learned: {error}") from error
+            raise ProviderReplyError(f"the outcome of a job is unknown: {error}") from error
 
     def _bodies(self, chain: AnswerChain) -> list[bytes]:
         return [self.transcript.bodies.get(each.body) for each in chain.answers]
@@ -219,7 +219,7 @@ class Replies:
         # The number of requests is the plan's: following a link that was dead before would be an extra
         # request.
         if self.transcript.outputs(call.slot) is not None:
-            raise ProviderReplyError("the call was answered without what lies behind this link")
+            raise ProviderReplyError("this call was already answered, without the content of this link")
         self.pace.wait_before_request()
         return require_max_size(self.exchange.obtain(slot, link, self.patience).body)
 

@@ -70,7 +70,7 @@ class RetryNotice:
                 f"the API is loading ({self.reason}): waited {self.waited:.0f} of at most {self.limit:.0f} s "
                 f"(provider.patience); again in {self.pause:.0f} s"
             )
-        return f"the API is not answering ({self.reason}); again in {self.pause:.0f} s"
+        return f"the API is not answering ({self.reason}); trying again in {self.pause:.0f} s"
 
 
 YEAR = 365 * 86400.0

@@ -16,7 +16,7 @@ from support.pictures import disc, expect_refusal, tiff
         (b"", "is empty"),
         (b"<!DOCTYPE html><title>404</title>", "is a web page under the name of an image"),
         (b"version https://git-lfs.github.com/spec/v1\n", "is a pointer of Git LFS"),
-        (b"a note\n", "is text under the name of an image"),
+        (b"a note\n", "is named like an image but contains text"),
         (bytes(1000), "is damaged or not an image"),
         (
             tiff(disc(9, 1).astype("<f8"), sign=3),

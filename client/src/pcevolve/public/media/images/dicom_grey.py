@@ -88,7 +88,7 @@ def _apply_own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares
     try:
         return np.asarray(apply_windowing(physical, shown))
     except ValueError:
-        raise DicomError(f"has a window that is none: {WAY_OUT}") from None
+        raise DicomError(f"has an invalid window: {WAY_OUT}") from None
 
 
 def _look_up(

@@ -107,7 +107,7 @@ def describe_misnamed(head: bytes) -> str:
     if head.startswith((b"%PDF", b"PK\x03\x04")):
         return "is a PDF or an archive under the name of an image: export or unpack what it holds"
     if _is_text(head) and not tell_format(head):
-        return "is text under the name of an image; replace or remove it"
+        return "is named like an image but contains text; replace or remove it"
     return "is damaged or not an image; replace or remove it"
 
 

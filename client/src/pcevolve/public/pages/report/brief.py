@@ -89,8 +89,8 @@ def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
     noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
         f"Private {nouns.many}, file names, embeddings, and everything else computed from private "
-        f"{nouns.many}, except for the {noisy} that are priced below. From these the provider learns {seen}; "
-        "their numbers are in the dataset and the record."
+        f"{nouns.many}, except for the {noisy} that are priced below. The provider learns {seen} from these releases; "
+        "the released numbers are in the dataset and the record."
     )
 
 
@@ -108,7 +108,7 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     verb = "was" if plan.unit == plan.modality.kind else "were"
     other = ", or another in its place" if plan.privacy.relation == "replace-one" else ""
     words = (
-        f"Worst case: an attacker who knows all other {many} decides whether {unit} {verb} {used}{other}. At a "
+        f"Worst case: an attacker who knows all other {many} tries to tell whether {unit} {verb} {used}{other}. At a "
         f"{ALARMS} % false-positive rate, membership inference detects at most {count_found_members(paid)} %."
     )
     short = f"Detects at most {count_found_members(paid)} %; guessing would detect {ALARMS} %."
