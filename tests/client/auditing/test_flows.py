@@ -98,7 +98,7 @@ DAMAGES = {
     ),
     "body": (
         lambda lines: change_lines(lines, 2, "request", body={**other_body(b"a"), "base64": "Yg=="}),
-        "another SHA-256",
+        "does not match its SHA-256",
     ),
     "not base64": (
         lambda lines: change_lines(lines, 2, "request", body={**other_body(b"a"), "base64": "ä"}),

@@ -191,7 +191,7 @@ ORDER: dict[str, tuple[Callable[[Keeper], object] | None, str, Callable[[Keeper]
     "a late plan": (_begin, "before it begins", lambda it: it.settle(protocol.Settle())),
     "no plan": (None, OTHER, lambda it: it.begin(protocol.Begin(plan="0" * 64))),
     "another plan": (settled, OTHER, lambda it: it.begin(protocol.Begin(plan="0" * 64))),
-    "twice": (settled, "prepared once", lambda it: it.prepare(protocol.Prepare(run_id="1" * 32))),
+    "twice": (settled, "prepared only once", lambda it: it.prepare(protocol.Prepare(run_id="1" * 32))),
 }
 
 

@@ -34,7 +34,7 @@ def test_weights_that_lack_are_told_unless_nobody_reads_what_they_make(folder, t
         assert load_encoder(PUBLISHED, str(lacking)).embed(["a bird"]).shape == (1, 16)
         return
     with pytest.raises(
-        ModelError, match=r"has no weights for \S*query\S*, and 2 such in all: fetch it again"
+        ModelError, match=r"lacks weights for \S*query\S* \(2 are missing in all\): fetch it again"
     ):
         load_encoder(PUBLISHED, str(lacking))
 

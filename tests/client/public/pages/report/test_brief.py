@@ -77,7 +77,7 @@ def test_the_provider_sees_which_images_were_chosen_only_where_some_went_back_to
     traffic = TrafficTable.of(run.traffic, plan)
     prompts = dataclasses.replace(traffic, total=traffic.kinds["creation"])
     assert (
-        "the provider learns which of its images were chosen from these releases;"
+        "the provider learns which of its images were chosen;"
         in Brief.of(plan, PAID, traffic, attempts).stayed
     )
     assert "the provider learns nothing;" in Brief.of(plan, PAID, prompts, attempts).stayed

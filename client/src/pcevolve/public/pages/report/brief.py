@@ -89,7 +89,7 @@ def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
     noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
         f"Private {nouns.many}, file names, embeddings, and everything else computed from private "
-        f"{nouns.many}, except for the {noisy} that are priced below. The provider learns {seen} from these releases; "
+        f"{nouns.many}, except for the {noisy} that are priced below. From these the provider learns {seen}; "
         "the released numbers are in the dataset and the record."
     )
 
