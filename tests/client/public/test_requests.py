@@ -58,9 +58,9 @@ def test_a_family_is_its_rules_and_rules_stand_beside_it(given: object, rules: t
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("model=", "'model=' is no rule"),
-        ("n", "'n' is no rule"),
-        ("seed=Other", "is no rule"),
+        ("model=", "'model=' is not a rule"),
+        ("n", "'n' is not a rule"),
+        ("seed=Other", "is not a rule"),
         ("n=,n=count", "each field has one rule"),
         ("n=seed", "each field has one rule"),
         ("n=a,seed=a", "each field has one rule"),

@@ -16,7 +16,7 @@ def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path
     asked = ["compare", *map(str, roots)]
     unjudged = " ".join(CliRunner().invoke(app, asked).output.split())
     assert "pcevolve evaluate RUN --test DIR measures what a dataset is worth" in unjudged
-    assert "for you alone" not in unjudged
+    assert "do not share it" not in unjudged
     judge(roots[0])
     drawn = ["--sheet", str(tmp_path / "sheet.png"), "--html", str(tmp_path / "page.html")]
     shown = CliRunner().invoke(app, [*asked, *drawn], env={"COLUMNS": "200"})

@@ -64,7 +64,7 @@ def test_auto_is_a_published_encoder_where_one_was_fetched_and_clip_before_resne
 def test_an_encoder_whose_weights_nobody_knows_where_to_look_for_is_an_error(cache):
     fetch_resnet18(cache)
     for name in ("bundled", "resnet50", "clip:ViT-L-14/openai", ""):
-        with pytest.raises(ValueError, match="only clip and resnet18 are looked for"):
+        with pytest.raises(ValueError, match="fetched weights can be looked up only for clip and resnet18"):
             is_fetched(name)
 
 
