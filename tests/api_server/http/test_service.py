@@ -99,7 +99,7 @@ def test_a_model_that_varies_to_a_degree_of_its_own_takes_no_strength(serve, fak
     with serve(fake) as client:
         assert client.post(wire.IMAGE_TO_IMAGE, json=ask).status_code == 200
         refused = client.post(wire.IMAGE_TO_IMAGE, json=ask | {"strength": 0.3})
-    assert "leave it out" in read_refusal(refused, 422, "invalid_request")
+    assert "leave strength out" in read_refusal(refused, 422, "invalid_request")
     assert fake.batches[0][0].recipe.strength == 1.0
 
 

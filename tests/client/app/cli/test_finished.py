@@ -23,7 +23,7 @@ def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path
     assert shown.exit_code == 0, shown.output
     assert "50.0 ± 1.0" in shown.output
     assert "means 50.0 (v)" in shown.output
-    assert "for you alone" in " ".join(shown.output.split())
+    assert "do not share it" in " ".join(shown.output.split())
     assert {each.name for each in tmp_path.iterdir()} >= {"one", "other", "sheet.png", "page.html"}
     found = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
     assert [each["run"] for each in found] == ["one", "other"]

@@ -123,7 +123,7 @@ def test_a_run_that_cannot_be_paid_for_is_refused_before_the_api_hears_of_it(run
     server.heard.clear()
     with pytest.raises(BudgetError, match="earlier runs already spent epsilon=10 on these data") as refused:
         run(out="second")
-    assert f"spent by {Path('run').absolute()} (" in str(refused.value)
+    assert f"earlier runs are {Path('run').absolute()} (" in str(refused.value)
     with pytest.raises(
         LedgerError,
         match=r"another neighbour relation: use the same, --set privacy.relation=replace-one, as .*run \(",
@@ -199,7 +199,7 @@ def test_a_run_that_goes_on_keeps_what_it_said_of_earlier_ones(run, folder, serv
     server.speak = online.a1111
     run(private=folder("k", cut="ttt", good="tttt"), out="between", iterations=1)
     out = run("--resume", "cut off", **cut_off)
-    assert "knew 1 earlier run" in (out / "release" / "README.md").read_text()
+    assert "listed 1 earlier run" in (out / "release" / "README.md").read_text()
     assert all(finding.holds for finding in audit(out))
 
 

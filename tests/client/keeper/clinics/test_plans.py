@@ -44,8 +44,8 @@ def test_the_plan_that_the_roster_says_is_taken():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"clinics": make_clinics(4, colluding=2)}, "another roster"),
-        ({"clinics": make_clinics(4, holders=2)}, "another roster"),
+        ({"clinics": make_clinics(4, colluding=2)}, "roster differs from this owner"),
+        ({"clinics": make_clinics(4, holders=2)}, "roster differs from this owner"),
         ({"labels": ("cut", "bad")}, "other classes"),
         ({"words": ("cut", "good")}, "other classes"),
         ({"unit": "patient"}, "one patient"),

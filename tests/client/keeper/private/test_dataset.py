@@ -139,7 +139,9 @@ def test_notes_beside_the_images_of_a_class_are_passed_over_and_named(folder):
 def test_all_bad_files_are_listed_up_to_five(folder):
     for index in range(7):
         (folder / "good" / f"x{index}.png").write_bytes(b"no image")
-    with pytest.raises(DataError, match=r"x0\.png is text.*x4\.png is text.*; and 2 more$") as caught:
+    with pytest.raises(
+        DataError, match=r"x0\.png is named like.*x4\.png is named like.*; and 2 more$"
+    ) as caught:
         load_folder(folder)
     assert "x5" not in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -108,7 +108,7 @@ def test_lookahead_cannot_send_any_other_candidate(looking, provider):
             lambda run, made: run.gate.begin(small_plan(steps=7), run.account.is_committed, run.account.read_measured),
             "on record with another plan",
         ),
-        (lambda run, made: run.gate.begin(run.plan, lambda receipt: True, lambda _: b""), "is fixed"),
+        (lambda run, made: run.gate.begin(run.plan, lambda receipt: True, lambda _: b""), "is already fixed"),
         (lambda run, made: run.gate.finish(), "not all of the plan was carried out"),
     ],
     ids=["text-to-image with one", "image-to-image without one", "another call", "another plan",
