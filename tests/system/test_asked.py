@@ -76,7 +76,7 @@ for ask in (lambda: pcevolve.classify("run", private), lambda: pcevolve.evaluate
 try:
     pcevolve.pack("run")
 except pcevolve.UsageError as error:
-    print("is there" in str(error))
+    print("already exists" in str(error))
 """,
     )
     assert done.stdout.splitlines() == [

@@ -105,7 +105,10 @@ def test_killed_at_every_message_a_run_ends_as_if_nothing_had_been(
                 pids = {"launcher": process.pid}
             assert process.poll() is None, f"never came to {message}: {process.communicate()[1]}"
             pids |= children(process.pid)
-        is_new = False
+        is_new, limit = False, time.monotonic() + SECONDS
+        while victim not in pids:  # the launcher may have stopped before anybody looked who its children are
+            assert time.monotonic() < limit, f"no {victim} at {message}"
+            pids |= children(process.pid)
         os.kill(pids[victim], signal.SIGKILL)
         if sender != victim:
             os.kill(pids[sender], signal.SIGCONT)

@@ -114,14 +114,14 @@ def test_units_of_more_images_than_declared_are_a_fault(check, folder, tmp_path)
     assert check(*asked, "data.unit_size=2")[0] == 0
     code, told = check(*asked, "data.unit_size=1")
     assert code == 3
-    assert "a patient has more images than data.unit_size 1 says" in told
+    assert "a patient has more images than data.unit_size 1 allows" in told
     table = tmp_path / "t.csv"
     table.write_text(
         "text,label,who\n" + "".join(f"text {n},{'ab'[n % 2]},{n // 4}{n % 2}\n" for n in range(8))
     )
     asked = (table, "--shots", 2, "--set", "data.unit_column=who", "--set")
     assert check(*asked, "data.unit_size=2")[0] == 0
-    assert "has more images than data.unit_size 1 says" in check(*asked, "data.unit_size=1")[1]
+    assert "has more images than data.unit_size 1 allows" in check(*asked, "data.unit_size=1")[1]
 
 
 def test_more_classes_than_a_run_takes_are_a_fault(check, tmp_path):

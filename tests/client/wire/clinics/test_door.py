@@ -37,10 +37,10 @@ def test_a_run_waits_for_every_owner_and_for_nobody_else(coordinator):
     ("said", "status", "why", "told"),
     [
         ({"key": 3}, 403, "not that of this owner", ""),
-        ({"roster": "0" * 64, "key": 3}, 403, "another roster", ""),
+        ({"roster": "0" * 64, "key": 3}, 403, "roster differs", ""),
         ({"owner": 5, "key": 6}, 403, "not that of this owner", ""),
         ({"owner": 1, "key": 1}, 403, "not that of this owner", "Clinic 1"),
-        ({"owner": 5, "key": 2, "roster": "0" * 64}, 403, "another roster", "Clinic 2"),
+        ({"owner": 5, "key": 2, "roster": "0" * 64}, 403, "roster differs", "Clinic 2"),
         ({"version": "0.9"}, 409, "version 1.0 of pcevolve, and this owner 0.9", "Clinic 1"),
         ({"lines": 7}, 409, "copy of another record", "Clinic 1"),
         ({"lines": 1, "head": "0" * 64}, 409, "copy of another record", "Clinic 1"),

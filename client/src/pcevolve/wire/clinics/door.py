@@ -193,7 +193,7 @@ class Door:
         if sync.roster != self._clinics.digest:
             raise DeniedError(
                 403,
-                "the coordinator has another roster than this owner: compare the digests that pcevolve clinics "
+                "the coordinator's roster differs from this owner's: compare the digests that pcevolve clinics "
                 "roster prints",
             )
         if not self._has_come(sync.owner, sync):
