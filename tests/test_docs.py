@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import tomllib
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -39,6 +40,9 @@ SPAN = re.compile(r"(`+)(.+?)\1", re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} (.+?)\s*$", re.MULTILINE)
 MAKE = re.compile(r"\bmake((?: [a-z][a-z-]*)+)")
+SHELL = re.compile(r"^( *)```(?:bash)?\n(.*?)^\1```\s*$", re.DOTALL | re.MULTILINE)
+TYPED = re.compile(r"\s*(make|pcevolve|pcevolve-server|pcevolve-bench|pip|docker|hf|P\(\)) ?")
+"""How a line begins that a reader types."""
 FOREIGN = {"modules/api/api.py"}
 """Files that a page names in somebody else's repository."""
 
@@ -132,6 +136,18 @@ def test_what_checks_a_change_can_be_made_and_run(path: str) -> None:
     text = read(ROOT / path)
     assert {target for match in MAKE.findall(text) for target in match.split()} <= targets() | {"sure"}
     assert all((ROOT / script).stat().st_mode & 0o100 for script in re.findall(r"\.ci/\w+", text))
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=name)
+def test_commands_of_a_page_are_shell_and_none_is_behind_the_comment_of_another(page: Path) -> None:
+    for _, block in SHELL.findall(read(page)):
+        lines = block.splitlines()
+        if not TYPED.match(lines[0]):
+            continue
+        checked = subprocess.run(["bash", "-n"], input=block, text=True, capture_output=True, check=False)
+        assert checked.returncode == 0, f"{block}{checked.stderr}"
+        comments = " ".join(line.partition(" # ")[2] for line in lines)
+        assert not {word for match in MAKE.findall(comments) for word in match.split()} & targets()
 
 
 def test_every_page_has_its_place_in_the_site() -> None:
