@@ -91,10 +91,10 @@ def _spell_total(known: LedgerBook) -> str:
         return f"all runs together: unknown; {error}"
     if worst is None:
         return "all runs together have spent nothing"
-    events = worst.others + worst.own
+    spent = format_loss(epsilon(worst.events, delta))
     return (
-        f"all runs together have spent epsilon {format_loss(epsilon(events, delta))} at delta {in_full(delta)} on the "
-        f"most exposed {worst.kind}, INSECURE runs not counted: {state_odds(events)}"
+        f"all runs together have spent epsilon {spent} at delta {in_full(delta)} on the most exposed {worst.kind}, "
+        f"INSECURE runs not counted: {state_odds(worst.events)}"
     )
 
 
@@ -149,7 +149,7 @@ def _say_used_up(known: LedgerBook, cap: Budget) -> str:
         worst = known.find_most_exposed(cap.delta)
     except LedgerError:
         return ""
-    spent = 0.0 if worst is None else epsilon(worst.others + worst.own, cap.delta)
+    spent = 0.0 if worst is None else epsilon(worst.events, cap.delta)
     if worst is None or spent < cap.epsilon:
         return ""
     return (

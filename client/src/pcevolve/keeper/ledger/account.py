@@ -260,7 +260,7 @@ class Account:
                 return math.inf
             delta = self.lifetime.delta
             # Priced together: the epsilon of two lists of events is less than the sum of their epsilons.
-            return max(epsilon(each.others + each.own, delta) for each in affected.losses(own))
+            return max(epsilon(each.events, delta) for each in affected.losses(own))
 
     def borne_by_secrets(self) -> tuple[Event, ...] | None:
         """Return other runs' events as one of this run's secrets bears them; None after an INSECURE run."""
@@ -302,10 +302,10 @@ class Account:
         # Before any sum: anyone who guesses the seed can subtract seeded noise, so no ε holds.
         if affected.insecure:
             raise BudgetError(_refusals().spell_insecure(affected))
-        over = [each for each in affected.losses(own + new) if not within(each.others + each.own, limit)]
+        over = [each for each in affected.losses(own + new) if not within(each.events, limit)]
         if over:
             # Only the worst is named: which other subjects are over the limit is private.
-            worst = max(over, key=lambda each: epsilon(each.others + each.own, limit.delta))
+            worst = max(over, key=lambda each: epsilon(each.events, limit.delta))
             raise BudgetError(_refusals().spell_over_lifetime(worst, limit, self.run.unit))
 
     @cached_property

@@ -111,7 +111,7 @@ class LedgerBook(Ledger):
             paid = [each for each in self._enrolments() if each.terms.secure and self._has_paid(each)]
             bears = [loss for each in paid for loss in self._losses(each)]
         # Not the sum over subjects: a promise is made to each of them.
-        return max(bears, key=lambda each: epsilon(each.others + each.own, delta), default=None)
+        return max(bears, key=lambda each: epsilon(each.events, delta), default=None)
 
     def _has_paid(self, run: Enrolment) -> bool:
         return bool(merge(self._entries.events(run.run_id)))

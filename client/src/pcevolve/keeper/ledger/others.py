@@ -39,6 +39,11 @@ class CumulativeLoss:
     runs: tuple[Enrolment, ...]
     by_name: bool
 
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All of them, to be priced together."""
+        return self.others + self.own
+
 
 @dataclass(frozen=True)
 class PriorRuns:

@@ -53,7 +53,7 @@ def spell_over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget
 def spell_over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
     """Word the refusal of what all runs would spend on the most exposed subject; ``unit`` is the run's own kind."""
     kind = unit if {worst.kind, unit} <= SINGLE else worst.kind  # single texts are no images
-    total, own = epsilon(worst.others + worst.own, limit.delta), epsilon(worst.own, limit.delta)
+    total, own = epsilon(worst.events, limit.delta), epsilon(worst.own, limit.delta)
     if math.isinf(total):
         return _spell_unbounded(limit) if math.isinf(own) or limit.delta else _spell_noisy_before(worst)
     limited = f"whose cap is {float(limit.epsilon):g} at delta {in_full(limit.delta)}"
