@@ -20,15 +20,13 @@ MACHINE, CONTAINER = "pid:[4026531836]", "pid:[4026532999]"
 
 @contextmanager
 def waiting(path: Path) -> Iterator[list[tuple[int, bool]]]:
-    """A keeper that waits at a path."""
+    """A keeper that waits at a path; whoever uses this knocks."""
     came: list[tuple[int, bool]] = []
     thread = threading.Thread(target=lambda: came.append(admit(str(path))), daemon=True)
     thread.start()
     while not path.exists():
         assert thread.is_alive()
     yield came
-    if thread.is_alive():
-        os.close(knock(str(path), 5))
     thread.join()
 
 
@@ -57,6 +55,7 @@ def test_the_file_is_nobody_elses(tmp_path: Path) -> None:
     try:
         with waiting(path):
             assert path.stat().st_mode & 0o077 == 0
+            os.close(knock(str(path), 5))
     finally:
         os.umask(umask)
 
