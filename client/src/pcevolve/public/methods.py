@@ -25,7 +25,8 @@ SecretPrior = Annotated[
     Field(
         gt=0,
         lt=1,
-        description=f"Probability of guessing a secret before the run; {USUAL_PRIOR:g} if not given.",
+        description="Highest assumed probability of guessing a secret before the run. Default: "
+        f"{USUAL_PRIOR:g}.",
     ),
     PUBLIC,
 ]
@@ -34,7 +35,8 @@ SecretBound = Annotated[
     Field(
         gt=0,
         lt=1,
-        description=f"Highest allowed probability of guessing a secret after the run; default {USUAL_BOUND:g}.",
+        description="Highest allowed probability of guessing a secret after the run. Default: "
+        f"{USUAL_BOUND:g}.",
     ),
     PUBLIC,
 ]
@@ -43,7 +45,7 @@ SecretSize = Annotated[
     Field(
         ge=1,
         le=MOST_UNITS,
-        description=f"Largest number of texts that hold the same secret; default {USUAL_SIZE}.",
+        description=f"Largest number of texts that contain the same secret. Default: {USUAL_SIZE}.",
     ),
     PUBLIC,
 ]
@@ -54,8 +56,8 @@ Cells = Annotated[
     Field(
         ge=1,
         le=MOST_CELLS,
-        description="Number of clusters per class into which the first candidates are grouped; private texts "
-        "are counted in each.",
+        description="Number of clusters per class into which the first candidates are grouped. The "
+        "method counts the private texts in each cluster.",
     ),
     PUBLIC,
 ]
@@ -85,7 +87,7 @@ class CountedVotes(MethodSettings[None]):
         Field(
             ge=0,
             le=1e6,
-            description="H, subtracted from noisy votes, in the first iteration.",
+            description="Threshold H, subtracted from the noisy votes, in the first iteration.",
         ),
         PUBLIC,
         OF_CHOICE,
@@ -95,7 +97,7 @@ class CountedVotes(MethodSettings[None]):
         Field(
             ge=0,
             le=1e6,
-            description="H in the last iteration; the same in all if not given.",
+            description="Threshold H in the last iteration. Default: the same threshold in all iterations.",
         ),
         PUBLIC,
         OF_CHOICE,
@@ -105,7 +107,7 @@ class CountedVotes(MethodSettings[None]):
         Field(
             ge=1,
             le=1000,
-            description="Nearest candidates that each private image votes for, q.",
+            description="Number of nearest candidates that each private image votes for, q.",
         ),
         PUBLIC,
         OF_CHOICE,
@@ -124,7 +126,8 @@ class PrivateEvolution(CountedVotes):
     class_counts: Annotated[
         bool,
         Field(
-            description="Release noisy class sizes, for a tenth of the first iteration, and keep proportions."
+            description="Release noisy class sizes and give the dataset the same proportions. This costs "
+            "a tenth of the first iteration's budget."
         ),
         PUBLIC,
     ] = False
@@ -138,7 +141,7 @@ class VariedEvolution(MethodSettings[None]):
         Field(
             ge=1,
             le=100,
-            description="Variations in a round for each place in the dataset, L - 1.",
+            description="Number of variations per round and image of the dataset, L - 1.",
         ),
         PUBLIC,
     ] = None
@@ -149,7 +152,10 @@ class AugmentedEvolution(VariedEvolution, CountedVotes):
 
     selection: Annotated[
         Literal["rank", "prob"],
-        Field(description="rank keeps the candidates with most votes; prob draws in proportion to votes."),
+        Field(
+            description="rank keeps the candidates with the most votes; prob draws candidates in "
+            "proportion to their votes."
+        ),
         PUBLIC,
         OF_CHOICE,
     ] = "rank"
@@ -160,7 +166,7 @@ class Calibrated(MethodSettings[None]):
 
     tau: Annotated[
         float,
-        Field(ge=0, le=1e6, description="Tau of the similarity calibrator."),
+        Field(ge=0, le=1e6, description="Temperature tau of the similarity calibrator."),
         PUBLIC,
         OF_CHOICE,
     ] = TAU

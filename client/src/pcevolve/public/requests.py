@@ -15,7 +15,7 @@ from pcevolve.public.settings import PUBLIC, PublicSeed, Section, require_one_li
 from pcevolve.public.words import TEMPLATE
 
 Model = Annotated[
-    str, Field(min_length=1, max_length=200, description="Model that the API should use."), PUBLIC
+    str, Field(min_length=1, max_length=200, description="Name of the model that the API should use."), PUBLIC
 ]
 Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """A prompt as it is sent."""
@@ -67,8 +67,9 @@ ChatFields = Annotated[
     AfterValidator(_clear_fields),
     Field(
         max_length=4,
-        description="How a chat API's fields differ: NAME= for one that it does not take, NAME=OTHER for another name, "
-        "or a family: reasoning (OpenAI's o-series, GPT-5), single (no n), plain (no n, no seed), standard.",
+        description="Request fields of a chat API that differ from the standard: NAME= leaves a field "
+        "out, and NAME=OTHER renames it. Or a family: reasoning (OpenAI's o-series, GPT-5), "
+        "single (no n), plain (no n, no seed), standard.",
     ),
     Setting(public=True, needs="fields"),
 ]
@@ -79,7 +80,7 @@ AtOnce = Annotated[
     Field(
         ge=1,
         le=MOST_AT_ONCE,
-        description="Images that requests of one round may ask for at once; a single request may ask for more.",
+        description="Number of images that the concurrent requests of one round may ask for in all.",
     ),
     PUBLIC,
 ]
@@ -87,8 +88,8 @@ ImageHost = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")]
 
 
 OF_WORKFLOW: Final = (
-    "File with a workflow that ComfyUI exported for its API, with nodes titled prompt, seed, image and strength; the "
-    "plan embeds it."
+    "File with a workflow that ComfyUI exported for its API. Its nodes must be titled prompt, seed, "
+    "image and strength. The workflow becomes part of the plan."
 )
 
 
@@ -116,21 +117,21 @@ class ProviderSettings(Section, Generic[Undecided]):
     dialect: Annotated[
         str,
         Field(
-            description="The API's protocol: getimg (pcevolve-server), openai, a1111 ...; for texts "
-            "chat. An unknown name prints the list."
+            description="The API's protocol: getimg (pcevolve-server), openai, a1111 ...; for texts, "
+            "chat. An unknown name prints the full list."
         ),
         PUBLIC,
     ] = "getimg"
     model: Model = "bundled"
     answered_by: Annotated[
         Model | None,
-        Field(description="Name of the model in the API's answers, if it differs."),
+        Field(description="Name of the model in the API's answers, if it differs from the requested name."),
         PUBLIC,
     ] = None
     prompt_template: Annotated[
-        str, Field(max_length=1000, description="Prompt with {domain} and {label}."), PUBLIC
+        str, Field(max_length=1000, description="Template of the prompts, with {domain} and {label}."), PUBLIC
     ] = TEMPLATE
-    batch: Annotated[int, Field(ge=1, le=64, description="Images per request."), PUBLIC] = 32
+    batch: Annotated[int, Field(ge=1, le=64, description="Number of images per request."), PUBLIC] = 32
     seed: Annotated[PublicSeed, PlanField()] = Field(default_factory=lambda: secrets.randbelow(2**32))
     at_once: Annotated[
         AtOnce | Undecided,
@@ -143,7 +144,9 @@ class ProviderSettings(Section, Generic[Undecided]):
     ] = UNDECIDED
     image_hosts: Annotated[
         tuple[ImageHost, ...],
-        Field(max_length=20, description="Hosts to fetch images from, for an API that sends links."),
+        Field(
+            max_length=20, description="Hosts from which images may be fetched, for an API that sends links."
+        ),
         PUBLIC,
     ] = ()
     workflow: Annotated[
@@ -155,7 +158,7 @@ class ProviderSettings(Section, Generic[Undecided]):
     operator: Annotated[
         Stated,
         Field(
-            description="Who runs the API, for card and report; never sent.",
+            description="Who runs the API, for the card and the report. Never sent.",
             exclude_if=lambda value: not value,
         ),
         PUBLIC,
@@ -163,7 +166,7 @@ class ProviderSettings(Section, Generic[Undecided]):
     retention: Annotated[
         Stated,
         Field(
-            description="What the provider keeps, and how long, for card and report; never sent.",
+            description="What the provider stores and for how long, for the card and the report. Never sent.",
             exclude_if=lambda value: not value,
         ),
         PUBLIC,
@@ -175,7 +178,7 @@ class ImageSettings(Section):
 
     negative_prompt: Annotated[
         str,
-        Field(max_length=1000, description="What images should not show."),
+        Field(max_length=1000, description="Negative prompt: what the images should not show."),
         Setting(public=True, needs="negative_prompt"),
     ] = ""
     guidance: Annotated[
@@ -188,7 +191,7 @@ class ImageSettings(Section):
     steps: Annotated[
         Steps | None,
         Field(
-            description=f"Denoising steps. Default: the API's recommendation, or {USUAL_STEPS}.",
+            description=f"Number of denoising steps. Default: the API's recommendation, or {USUAL_STEPS}.",
         ),
         Setting(public=True, needs="steps"),
     ] = None
@@ -206,7 +209,7 @@ class ImageSettings(Section):
         Field(
             min_length=1,
             max_length=200,
-            description="IP-Adapter: variations then see the prototype as an image prompt too.",
+            description="IP-Adapter to use. Variations then also get the prototype as an image prompt.",
         ),
         Setting(public=True, needs="adapter"),
     ] = None
@@ -215,7 +218,7 @@ class ImageSettings(Section):
         Field(
             ge=0,
             le=1,
-            description=f"Weight of the IP-Adapter; {USUAL_ADAPTER_SCALE:g} if not given.",
+            description=f"Weight of the IP-Adapter. Default: {USUAL_ADAPTER_SCALE:g}.",
         ),
         PUBLIC,
     ] = None
@@ -226,7 +229,7 @@ class TextSettings(Section, Generic[Undecided]):
 
     tokens: Annotated[
         Tokens | Undecided,
-        Field(description=f"Maximum number of tokens per text; default {USUAL_TOKENS}."),
+        Field(description=f"Maximum number of tokens per text. Default: {USUAL_TOKENS}."),
         Setting(public=True, needs="tokens"),
         PlanField(),
     ] = UNDECIDED
@@ -235,7 +238,7 @@ class TextSettings(Section, Generic[Undecided]):
         Field(
             ge=0,
             le=2,
-            description=f"Temperature of the language model; {USUAL_TEMPERATURE:g} if not given.",
+            description=f"Temperature of the language model. Default: {USUAL_TEMPERATURE:g}.",
         ),
         Setting(public=True, needs="tokens"),
     ] = None

@@ -62,7 +62,7 @@ Words = Annotated[str, Field(max_length=MOST_WORDS, pattern=r"^[^\x00-\x1f\x7f]*
 Delta = Annotated[
     float,
     AfterValidator(_delta),
-    Field(ge=0, lt=1, description="Total delta. Default: the method's own (0 or 1e-5)."),
+    Field(ge=0, lt=1, description="Total delta of the run. Default: the method's default, 0 or 1e-5."),
     PUBLIC,
 ]
 Fraction = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,59})?$")]
@@ -74,7 +74,7 @@ MOST_UNITS = 10**9
 """Most private items of any kind, so that counts fit into 64 bits and floats."""
 Calibration = Annotated[
     Literal["tight", "published"],
-    Field(description="tight, or published: the paper's looser calibration of noise."),
+    Field(description="How the noise is calibrated: tight, or published (the paper's looser calibration)."),
     PUBLIC,
 ]
 Shots = Annotated[
@@ -82,7 +82,8 @@ Shots = Annotated[
     Field(
         ge=1,
         le=MOST_UNITS,
-        description="Number of private units (images or patients) per class, K. The number itself is public.",
+        description="Number of private images (or patients, with --unit-map) per class, K. The number "
+        "itself is public.",
     ),
     PUBLIC,
 ]
@@ -91,19 +92,20 @@ Subsample = Annotated[
     Field(
         ge=1,
         le=MOST_UNITS,
-        description="Draw exactly this many units of each class at random; sets --shots. The epsilon of a unit of the "
-        "whole folder is larger than --epsilon, and printed first.",
+        description="Draw exactly this many units of each class at random. This sets --shots. The "
+        "epsilon for a unit of the whole folder is then larger than --epsilon; it is printed "
+        "first.",
     ),
     PUBLIC,
 ]
 MOST_CANDIDATES = 1_000_000
 """Most images of a class in the dataset; as many as there may be private images."""
 Candidates = Annotated[
-    int, Field(ge=1, le=MOST_CANDIDATES, description="Synthetic images per class, N."), PUBLIC
+    int, Field(ge=1, le=MOST_CANDIDATES, description="Number of synthetic images per class, N."), PUBLIC
 ]
 Iterations = Annotated[
     int,
-    Field(ge=1, le=MOST_ITERATIONS, description="Evolution rounds, T."),
+    Field(ge=1, le=MOST_ITERATIONS, description="Number of evolution rounds, T."),
     PUBLIC,
 ]
 MOST_INITIAL = 10 * MOST_CANDIDATES
@@ -113,40 +115,47 @@ Initial = Annotated[
     Field(
         ge=1,
         le=MOST_INITIAL,
-        description="Number of text-to-image candidates per class at the start.",
+        description="Number of candidates per class that are made from words at the start.",
     ),
     PUBLIC,
 ]
 Prototypes = Annotated[
     int,
-    Field(ge=1, le=MOST_CANDIDATES, description="Prototypes per class and round."),
+    Field(ge=1, le=MOST_CANDIDATES, description="Number of prototypes per class and round."),
     PUBLIC,
 ]
 Pool = Annotated[
     Literal["latest", "survivors", "all"],
     Field(
-        description="What may be chosen: the latest generation, that and the last choice (survivors), or all."
+        description="Candidates that may be chosen: the latest generation, the latest generation and the "
+        "last choice (survivors), or all."
     ),
     PUBLIC,
 ]
 Keep = Annotated[
     Literal["last", "selected"],
-    Field(description="The dataset: the last generation, or selected from all."),
+    Field(description="What becomes the dataset: the last generation, or a selection from all candidates."),
     PUBLIC,
 ]
 Appearance = Annotated[
     Literal["as-is", "matched", "auto"],
     Field(
         description=(
-            "How the images' tone, colour, sharpness and position are set: matched to the private images, left as "
-            "they are (as-is), or whichever lies nearer to the released means (auto)."
+            "Tone, colour, sharpness and position of the dataset's images: as-is leaves them unchanged, "
+            "matched matches them to the private images, and auto uses whichever is nearer to the "
+            "released means."
         )
     ),
     PUBLIC,
 ]
 Lookahead = Annotated[
     int,
-    Field(ge=0, le=100, description="Judge a candidate by the mean embedding of this many variations."),
+    Field(
+        ge=0,
+        le=100,
+        description="Number of variations per candidate. The candidate is judged by the "
+        "mean of their embeddings.",
+    ),
     PUBLIC,
 ]
 Strength = Annotated[float, Field(ge=0, le=1)]
@@ -154,7 +163,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256, hex."""
 PublicSeed = Annotated[
     int,
-    Field(ge=0, lt=2**32, description="Public seed for the requests; default: a new one."),
+    Field(ge=0, lt=2**32, description="Public seed of the requests. Default: a new seed."),
     PUBLIC,
 ]
 Form: TypeAlias = Literal["parquet", "webdataset", "jsonl", "csv"]
@@ -163,7 +172,7 @@ UNKNOWN_LICENCE = "unknown"
 """Hugging Face's word for an unknown licence."""
 
 
-Epsilon = Annotated[str, EXACT, Field(description="Total privacy budget of the run, > 0."), PUBLIC]
+Epsilon = Annotated[str, EXACT, Field(description="Total privacy budget (epsilon) of the run, > 0."), PUBLIC]
 
 
 class Section(BaseModel):
@@ -185,7 +194,7 @@ class DataSettings(Section):
         Field(
             min_length=1,
             max_length=200,
-            description="Public words for what the images show: 'leather texture'.",
+            description="Public words that say what the images show, such as 'leather texture'.",
         ),
         PUBLIC,
     ]
@@ -196,8 +205,8 @@ class DataSettings(Section):
         Field(
             ge=1,
             le=MOST_UNITS,
-            description="Largest number of images of one patient (unit). Needed under add-remove if runs count "
-            "patients both by name and by image.",
+            description="Largest number of images of one patient (unit). Needed under add-remove if some "
+            "runs identify patients by name and others by image.",
         ),
         PUBLIC,
     ] = None
@@ -205,8 +214,8 @@ class DataSettings(Section):
         str | None,
         BeforeValidator(_window),
         Field(
-            description="LOW,HIGH: what becomes black and white in grey files; -160,240: soft tissue in CT. Choose "
-            "it by the modality, not by your images."
+            description="LOW,HIGH: grey values of a file that become black and white, such as -160,240 "
+            "for soft tissue in CT. Choose them by the modality, not by your images."
         ),
         Setting(public=True, only="image"),
     ] = None
@@ -221,7 +230,8 @@ class PrivacySettings(Section, Generic[Undecided]):
     forget_insecure: Annotated[
         bool,
         Field(
-            description="Leave earlier INSECURE runs on these data out of the sum; card and report say so."
+            description="Leave earlier INSECURE runs on these data out of the sum. The card and the "
+            "report state this."
         ),
         PUBLIC,
     ] = False
@@ -234,7 +244,7 @@ class ReleaseSettings(Section):
         str,
         Field(
             pattern=r"^[a-z0-9][a-z0-9.-]{0,59}$",
-            description="Licence of the dataset, for its card: mit, cc-by-4.0.",
+            description="Licence of the dataset, for its card, such as mit or cc-by-4.0.",
         ),
         PUBLIC,
     ] = UNKNOWN_LICENCE
@@ -251,7 +261,10 @@ class MethodSettings(Section, Generic[Undecided]):
 
     name: Annotated[
         str,
-        Field(description="How candidates are chosen; docs/methods.md compares them."),
+        Field(
+            description="Method that selects the dataset from the provider's images. docs/methods.md "
+            "compares the methods."
+        ),
         Setting(public=True, keyword="method"),
     ] = "auto"
     calibration: Calibration = "tight"
@@ -267,7 +280,8 @@ class MethodSettings(Section, Generic[Undecided]):
         Field(
             gt=0,
             le=1,
-            description="Share of each class's candidates that must be usable and differ before a run pays.",
+            description="Share of each class's candidates that must be usable and different before the "
+            "run spends any budget.",
         ),
         PUBLIC,
     ] = 0.25
@@ -277,7 +291,7 @@ class MethodSettings(Section, Generic[Undecided]):
         Field(
             ge=0,
             le=1000,
-            description="Enlarge the dataset by this many variations of every image, at no cost in privacy.",
+            description="Add this many variations of every image to the dataset, at no privacy cost.",
         ),
         PUBLIC,
     ] = 0
@@ -287,18 +301,19 @@ class MethodSettings(Section, Generic[Undecided]):
     vary_by: Annotated[
         Literal["image", "prompt"],
         Field(
-            description="What a variation starts from: the prototype's image, or its prompt under another seed."
+            description="What a variation is made from: the prototype's image, or its prompt with "
+            "another seed."
         ),
         PUBLIC,
     ] = "image"
     vary_with: Annotated[
         Literal["own prompt", "template"],
-        Field(description="Words for varying an image: the prompt that made it, or prompt_template."),
+        Field(description="Prompt for varying an image: the prompt that made it, or prompt_template."),
         PUBLIC,
     ] = "own prompt"
     strengths: Annotated[
         tuple[Strength, ...],
-        Field(description="Image-to-image strength of each iteration."),
+        Field(description="Image-to-image strengths, one per iteration."),
         PUBLIC,
     ] = ()
     strength_start: Annotated[

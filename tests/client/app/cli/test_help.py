@@ -18,7 +18,7 @@ def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():
         if option.name in RunConfig.MOST_USED:
             assert f"{option.flag} " in page
             assert " ".join(option.help.split()[:5]) in page
-    assert "Synthetic images per class, N. [default: 100; 1<=x<=1000000]" in page
+    assert "Number of synthetic images per class, N. [default: 100; 1<=x<=1000000]" in page
 
 
 def test_every_command_and_group_answers_to_both_ways_of_asking_for_help():

@@ -37,7 +37,7 @@ EncoderWeights = Annotated[
     str | None,
     Flag(
         ("--encoder-weights",),
-        help="The file given to the run with --set encoder.weights=FILE, if any.",
+        help="File of the encoder's weights, if the run was given one with --set encoder.weights=FILE.",
     ),
 ]
 
@@ -46,15 +46,18 @@ def audit(
     folder: RunPath,
     capture: Annotated[
         Path | None,
-        Flag(help="What an independent recorder between client and API saw; compared byte for byte."),
+        Flag(
+            help="File that an independent recorder between client and API wrote. It is compared with "
+            "the record byte for byte."
+        ),
     ] = None,
     sources: Annotated[
         list[Path] | None,
         Flag(
             ("--from",),
             metavar="RUN",
-            help="The run whose release this one starts from, if it starts from one; audited too. For a chain of "
-            "such runs, give --from once for each of them.",
+            help="Folder of the run whose release this run varies, if it varies one. That run is audited "
+            "too. For a chain of such runs, give --from once for each.",
         ),
     ] = None,
     html: Annotated[
@@ -62,8 +65,8 @@ def audit(
         Flag(
             ("--html",),
             help=(
-                "Also write pages of this audit into RUN/audit: always wire.html, which shows everything that was "
-                "sent; and, if nothing is broken, the card, the report and the summary."
+                "Also write pages into RUN/audit. wire.html, which shows everything that was sent, is "
+                "always written. The card, the report and the summary are written only if no check fails."
             ),
         ),
     ] = False,
@@ -71,18 +74,19 @@ def audit(
         bool,
         Flag(
             ("--allow-insecure",),
-            help="Accept a run whose noise came from a seed (INSECURE).",
+            help="Accept an INSECURE run, that is, a run whose noise came from a seed.",
         ),
     ] = False,
     encoder_weights: EncoderWeights = None,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
-    """Check from the record alone that nothing left without a reason, and that the dataset follows from it.
+    """Check from the record that nothing was sent without a reason, and that the dataset follows from the record.
 
-    Exit code 1 if anything does not hold, or if the run is INSECURE; 9 if nothing is broken, but the run is
-    UNFINISHED; 8 if nothing is broken, but something was NOT CHECKED, because the encoder that judged, or the run
-    whose release this one starts from, is not available; 2 if another version made the run.
+    Nothing but the run's folder is needed. Exit codes: 0 if all claims hold; 1 if a check fails, or if the run is
+    INSECURE; 2 if another version of pcevolve made the run; 8 if no check fails, but something was NOT CHECKED,
+    because the run's encoder, or the run whose release this run varies, is not available; 9 if no check fails, but
+    the run is UNFINISHED.
     """
     require_run(folder)
     leave_files([folder, capture, encoder_weights, *(sources or ())], [folder] * html)
@@ -108,12 +112,13 @@ def audit(
 
 def pack(
     folder: RunPath,
-    out: Annotated[Path | None, Flag(help="The zip; RUN.zip if not given.")] = None,
+    out: Annotated[Path | None, Flag(help="Zip file to write. Default: RUN.zip.")] = None,
     encoder_weights: EncoderWeights = None,
 ) -> None:
-    """Write the shareable part of a finished run, and nothing else, as a zip that can be audited once it is unzipped.
+    """Write the shareable part of a finished run, and nothing else, to a zip file that can be audited when unzipped.
 
-    The run is audited first. The zip contains the release, the record, and the pages that the audit makes from them.
+    The run is audited first. The zip file contains the release, the record, and the pages that the audit makes from
+    them.
     """
     require_run(folder)
     path = folder.absolute().with_name(f"{folder.absolute().name}.zip") if out is None else out

@@ -18,15 +18,16 @@ from pcevolve.public.screen import lay_out
 @takes(list_command_options("audit-dp"))
 def audit_dp(
     method: Annotated[
-        str, PositionalArgument(metavar="METHOD", help="Whose claim to test: pcevolve, pe, ...")
+        str, PositionalArgument(metavar="METHOD", help="Method whose claim is tested: pcevolve, pe, ...")
     ],
     *,
     as_json: Json = False,
     **options: object,
 ) -> None:
-    """Try to tell two neighbouring datasets apart by what a method releases; exit 1 if it leaks more than it claims.
+    """Try to tell two neighbouring datasets apart by a method's releases, as an attacker would.
 
-    Reads no private data and spends no budget: the datasets are made up, the mechanisms are those of a real run.
+    The exit code is 1 if the method leaks more than it claims. No private data are read and no budget is spent. The
+    datasets are made up; the mechanisms are those of a real run.
     """
     leave_files([])
     from rich.console import Console

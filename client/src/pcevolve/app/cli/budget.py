@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 budget = GroupWithHeadings(
     "budget",
-    help="Show what a run would cost, what was spent, and on which data.",
+    help="Show what a run would cost, what earlier runs spent, and on which data.",
     no_args_is_help=True,
     context_settings=HELP,
 )
@@ -43,7 +43,7 @@ NO_RUN = "no run has begun with this ledger (pcevolve demo keeps one of its own)
 @budget.takes_command("plan")
 @takes(list_command_options("budget plan"))
 def budget_plan(*, as_json: Json = False, **options: object) -> None:
-    """Print what a run would cost, and how much better its selection would be than a random one; nothing is spent."""
+    """Print what a run would cost, and how much better its selection would be than a random one. Nothing is spent."""
     leave_files()
     from pcevolve.app.first.pricing import PlannedRun, price, tabulate_plan
     from pcevolve.public.config.declared import validate
@@ -62,7 +62,7 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
 
 @budget.takes_command("show")
 def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
-    """List all runs in the ledger, what each has spent at its own delta, and what all have spent together."""
+    """List all runs in the ledger, what each has spent at its own delta, and what all runs have spent together."""
     if tell_missing(ledger, as_json=as_json):
         return
     with open_ledger(ledger) as known:
@@ -102,17 +102,19 @@ def _spell_total(known: LedgerBook) -> str:
 def budget_cap(
     epsilon: Annotated[
         str | None,
-        PositionalArgument(metavar="EPSILON", help="The new cap. If left out, the current cap is shown."),
+        PositionalArgument(metavar="EPSILON", help="The new cap. Without it, the current cap is shown."),
     ] = None,
-    delta: Annotated[float, Flag(help="Delta at which the cap holds.")] = USUAL_DELTA,
+    delta: Annotated[float, Flag(help="Delta at which the cap applies.")] = USUAL_DELTA,
     ledger: LedgerFile = None,
-    yes: Annotated[bool, Flag(("--yes",), help="Do not ask whether more may be spent.")] = False,
+    yes: Annotated[
+        bool, Flag(("--yes",), help="Set the cap without asking, even if runs may then spend more.")
+    ] = False,
 ) -> None:
-    """Cap what all runs in the ledger may spend together on any one image, text or patient.
+    """Show or set the cap on what all runs in the ledger together may spend on one image, text or patient.
 
-    It is for those responsible for the data; a run may lower the cap for itself, but not raise it. Before a change
-    lets runs spend more, you are asked to confirm it. Every cap stays in the ledger's history. Without a cap, a run
-    is refused if it and earlier runs on the same data would together exceed its own epsilon.
+    The cap is set by those responsible for the data. A run may lower the cap for itself, but not raise it. A change
+    that lets runs spend more has to be confirmed. Every cap stays in the ledger's history. Without a cap, a run is
+    refused if it and earlier runs on the same data would together spend more than its own epsilon.
     """
     if epsilon is None:
         if tell_missing(ledger):
@@ -186,12 +188,12 @@ def _spell_budget(budget: Budget) -> str:
 @budget.takes_command("history")
 def budget_history(
     run: Annotated[
-        str | None, Flag(help="Only this run, by its id; 'pcevolve budget show' lists them.")
+        str | None, Flag(help="Id of the only run to list. pcevolve budget show prints the ids.")
     ] = None,
     ledger: LedgerFile = None,
     as_json: Json = False,
 ) -> None:
-    """List every release of private data, what its run had spent after it, and every cap, in order."""
+    """List in order of time every release of private data, with what its run had spent by then, and every cap."""
     if tell_missing(ledger, as_json=as_json):
         return
     with open_ledger(ledger) as known:
@@ -211,10 +213,10 @@ def budget_history(
 
 @budget.takes_command("export")
 def budget_export(
-    out: Annotated[Path | None, Flag(help="File to write; stdout if not given.")] = None,
+    out: Annotated[Path | None, Flag(help="File to write. Default: standard output.")] = None,
     ledger: LedgerFile = None,
 ) -> None:
-    """Write all events and receipts as JSON, for another privacy-accounting tool; nothing in it is private."""
+    """Write all events and receipts as JSON, for another privacy-accounting tool. The file holds nothing private."""
     with open_ledger(ledger, writes=() if out is None else [out.absolute().parent]) as known:
         text = json.dumps(known.export(), indent=1)
     if out is None:

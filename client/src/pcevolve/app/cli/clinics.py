@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # pydantic takes longer to import than a refusal may
 
 clinics = GroupWithHeadings(
     "clinics",
-    help="Keys and rosters for runs in which several owners of private data make one summed release.",
+    help="Make keys and check rosters for runs in which several data owners make one joint release.",
     no_args_is_help=True,
     context_settings=HELP,
 )
@@ -36,9 +36,14 @@ clinics = GroupWithHeadings(
 
 @clinics.takes_command("key")
 def clinics_key(
-    file: Annotated[Path, PositionalArgument(metavar="FILE", help="Where the private key is written.")],
+    file: Annotated[
+        Path, PositionalArgument(metavar="FILE", help="File to which the private key is written.")
+    ],
 ) -> None:
-    """Make an owner's key pair. The private key is written to a file that stays here; the public key is printed."""
+    """Make an owner's key pair.
+
+    The private key is written to FILE, which stays on this machine. The public key is printed.
+    """
     leave_files([], [file.absolute().parent])
     from pcevolve.keeper.clinics.keys import OwnerKey
 
@@ -54,12 +59,13 @@ def clinics_roster(
         Path,
         PositionalArgument(
             metavar="ROSTER",
-            help="A TOML file with the classes and, for each owner, a name, shots and a key.",
+            help="TOML file with the classes and, for each owner, a name, a number of shots and a public "
+            "key.",
         ),
     ],
     as_json: Json = False,
 ) -> None:
-    """Check a roster, and show who is in it; owners compare its digest by telephone before they join."""
+    """Check a roster and show its owners. Before they join, owners compare the roster's digest by telephone."""
     leave_files([file])
     from pcevolve.public.clinics.roster import Roster
 
@@ -89,9 +95,15 @@ def clinics_roster(
 def join(
     url: Annotated[str, PositionalArgument(metavar="URL", help="Address of the coordinator.")],
     private: Annotated[
-        str, Flag(("--private",), help="Folder of class folders of your own images, or a table of texts.")
+        str,
+        Flag(
+            ("--private",),
+            help="Folder with one subfolder of your own images per class, or a table of your own texts.",
+        ),
     ],
-    roster: Annotated[Path, Flag(("--roster",), metavar="ROSTER", help="TOML file of all owners.")],
+    roster: Annotated[
+        Path, Flag(("--roster",), metavar="ROSTER", help="Roster: TOML file that lists all owners.")
+    ],
     key: Annotated[
         Path, Flag(("--key",), metavar="FILE", help="Your private key, from pcevolve clinics key.")
     ],
@@ -99,44 +111,52 @@ def join(
         Path,
         Flag(
             ("--out",),
-            help="Folder for your copy of the run's record, from which a run that was cut off continues.",
+            help="Folder for your copy of the run's record. An interrupted run continues from this copy.",
         ),
     ] = Path("runs/joined"),
     ledger: LedgerFile = None,
     unit_map: Annotated[
         Path | None,
-        Flag(("--unit-map",), help="CSV file that groups images into privacy units: file,patient."),
+        Flag(
+            ("--unit-map",),
+            help="CSV file that groups images into privacy units; its columns are file,patient.",
+        ),
     ] = None,
     text_column: Annotated[
-        str | None, Flag(("--text-column",), help="Column of a table with the texts.")
+        str | None, Flag(("--text-column",), help="Name of the column that holds the texts.")
     ] = None,
     label_column: Annotated[
-        str | None, Flag(("--label-column",), help="Column of a table with their labels.")
+        str | None, Flag(("--label-column",), help="Name of the column that holds the labels.")
     ] = None,
     lifetime_epsilon: Annotated[
         str | None,
         Flag(
             ("--lifetime-epsilon",),
-            help="Limit on what all runs together may spend on a unit, if lower than the ledger's cap.",
+            help="Limit on what all runs together may spend on one privacy unit. It can only lower the "
+            "ledger's cap.",
         ),
     ] = None,
     encoder_weights: Annotated[
         Path | None,
-        Flag(("--encoder-weights",), help="File of the encoder's weights, if they are not found otherwise."),
+        Flag(
+            ("--encoder-weights",),
+            help="File of the encoder's weights, if this machine does not have them in the usual place.",
+        ),
     ] = None,
     ca_file: Annotated[
         Path | None,
         Flag(
             ("--ca-file",),
-            help="Certificate authorities for the coordinator's certificate, instead of the default ones.",
+            help="PEM file of the certificate authorities to trust for the coordinator's certificate, "
+            "instead of the system's.",
         ),
     ] = None,
     max_epsilon: Annotated[
         str | None,
         Flag(
             ("--max-epsilon",),
-            help="Refuse a plan that costs a unit more than this, at the plan's delta or at 1e-5 if that is less; "
-            "--yes needs it.",
+            help="Refuse a plan that costs one privacy unit more epsilon than this, at the plan's delta "
+            "or at 1e-5, whichever is smaller. --yes requires this option.",
         ),
     ] = None,
     socket: Annotated[
@@ -144,20 +164,21 @@ def join(
         Flag(
             ("--socket",),
             metavar="FILE",
-            help="Run without network access and serve the data over this socket to pcevolve run --keeper FILE in "
-            "another container, which makes the connections.",
+            help="Run without a network, and answer over this socket file. pcevolve run --keeper FILE in "
+            "another container makes the connections.",
         ),
     ] = None,
     yes: Annotated[
-        bool, Flag(("--yes", "-y"), help="Agree without being asked to a plan within --max-epsilon.")
+        bool,
+        Flag(("--yes", "-y"), help="Agree without being asked if the plan costs no more than --max-epsilon."),
     ] = False,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
-    """Take part in a run of several owners: see its plan, agree once, and answer until it is over.
+    """Take part in a run of several data owners: read the plan, agree to it once, and answer until the run is over.
 
-    It makes outgoing connections only. Private data stay here; what leaves are noisy sums under masks, which cancel
-    only when all owners' sums are added. Give the same command again to continue a run that was cut off.
+    Only outgoing connections are made. Private data stay on this machine. Only masked noisy sums are sent; the masks
+    cancel when the sums of all owners are added. To continue an interrupted run, give the same command again.
     """
     if yes and max_epsilon is None:
         raise UsageError(

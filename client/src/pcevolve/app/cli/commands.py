@@ -21,97 +21,99 @@ SUMMARY = (
 COMMANDS = {
     "run": (
         "pcevolve.app.cli.run:run",
-        "Evolve a synthetic dataset under differential privacy and print what it cost.",
+        "Make a synthetic dataset under differential privacy, and print what it cost.",
     ),
     "preview": (
         "pcevolve.app.cli.run:preview",
-        "Show what the provider draws for your classes, before anything is spent; run --resume goes on from there.",
+        "Show what the provider draws for your classes, before any privacy budget is spent.",
     ),
     "keeper": (
         "pcevolve.app.cli.run:keeper",
-        "Hold the private data of one run, in a container without network, and serve a client in another container.",
+        "Hold the private data of one run in a container without a network, and serve a client in "
+        "another container.",
     ),
     "demo": (
         "pcevolve.app.cli.run:demo",
-        "Run everything end to end on this machine: an API server in its own process, and a client over HTTP.",
+        "Run a demonstration on this machine: an API server in its own process, and a client that uses "
+        "it over HTTP.",
     ),
     "doctor": (
         "pcevolve.app.cli.first:doctor",
-        "Check versions, encoder, ledger, disk and API, and say what is missing; exit code 1 if anything is.",
+        "Check versions, encoder, ledger, disk and API, and print what is missing.",
     ),
     "init": (
         "pcevolve.app.cli.first:init",
-        "Write pcevolve.toml with the options that people change first, and what each is for.",
+        "Write pcevolve.toml with the most common options and an explanation of each.",
     ),
     "check": (
         "pcevolve.app.cli.first:check",
-        "Look at private images before a run: formats, duplicates, units, what would be refused, and how to fix it.",
+        "Check private data before a run: formats, duplicates, privacy units, and what a run would refuse.",
     ),
     "audit": (
         "pcevolve.app.cli.audit:audit",
-        "Check from the record alone that nothing was sent without a reason, and that the dataset follows from the "
-        "record.",
+        "Check from the record that nothing was sent without a reason, and that the dataset follows from "
+        "the record.",
     ),
     "audit-dp": (
         "pcevolve.app.cli.audit_dp:audit_dp",
-        "Try to tell two neighbouring datasets apart by what a method releases; exit 1 if it leaks more than it "
-        "claims.",
+        "Try to tell two neighbouring datasets apart by a method's releases, as an attacker would.",
     ),
     "budget": (
         "pcevolve.app.cli.budget:budget",
-        "Show what a run would cost, what was spent, and on which data.",
+        "Show what a run would cost, what earlier runs spent, and on which data.",
     ),
     "clinics": (
         "pcevolve.app.cli.clinics:clinics",
-        "Keys and rosters for runs in which several owners of private data make one summed release.",
+        "Make keys and check rosters for runs in which several data owners make one joint release.",
     ),
     "join": (
         "pcevolve.app.cli.clinics:join",
-        "Take part in a run of several owners with private data of your own; it makes outgoing "
-        "connections only.",
+        "Take part with your own private data in a run of several data owners.",
     ),
     "classify": (
         "pcevolve.app.cli.finished:classify",
-        "Classify images or texts by the class means that a run released.",
+        "Classify images or texts with the class means that a run released.",
     ),
     "compare": (
         "pcevolve.app.cli.finished:compare",
-        "Compare finished runs: what each cost, whether its dataset is useful, and how accurate classifiers trained "
-        "on it were.",
+        "Compare the cost of finished runs, the usefulness of their datasets, and the accuracy of "
+        "classifiers.",
     ),
     "evaluate": (
         "pcevolve.app.cli.finished:evaluate",
-        "Train classifiers on a finished run's dataset and test them on data of your own; nothing is sent or spent.",
+        "Train classifiers on a finished run's dataset and test them on your own data. Nothing is sent "
+        "or spent.",
     ),
     "export": (
         "pcevolve.app.cli.finished:export",
-        "Write the dataset of a finished run as Parquet, WebDataset, JSON lines or CSV beside its files.",
+        "Also write the dataset of a finished run as Parquet, WebDataset, JSON lines or CSV.",
     ),
     "fetch-encoder": (
         "pcevolve.app.cli.first:fetch_encoder",
-        "Download an encoder's published weights; a run itself talks to the configured API and to nobody else.",
+        "Download an encoder's published weights.",
     ),
     "pack": (
         "pcevolve.app.cli.audit:pack",
-        "Write the shareable part of a finished run, and nothing else, as a zip that can be audited once "
-        "it is unzipped.",
+        "Write the shareable part of a finished run, and nothing else, to a zip file that can be audited "
+        "when unzipped.",
     ),
     "plan": (
         "pcevolve.app.cli.finished:plan",
-        "Show everything about a run that is public: what it sends and promises, its prompts and settings.",
+        "Show all public facts about a run: what it sends, its privacy guarantee, its prompts and its "
+        "settings.",
     ),
     "prompts": (
         "pcevolve.app.cli.first:prompts",
-        "Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model.",
+        "Write a file of several prompts per class, with a grammar or a language model.",
     ),
     "status": (
         "pcevolve.app.cli.status:status",
-        "List the runs in the ledger: how far each is, what it has spent, and how to continue an "
+        "List the runs in the ledger: how far each has got, what it has spent, and how to continue an "
         "unfinished one.",
     ),
     "report": (
         "pcevolve.app.cli.finished:report",
-        "Write the report of a finished run again, in this version's wording.",
+        "Write the report of a finished run again, as this version of pcevolve would write it.",
     ),
 }
 """The module of each command, and the first sentence of its help."""
@@ -163,9 +165,9 @@ _REQUIRE_CONFINEMENT = click.Option(
     [REQUIRE],
     is_flag=True,
     expose_value=False,  # the entry has read it
-    help="Refuse to go on unless the kernel enforces that a command that needs no network has none, and that no "
-    f"process of a run has both private files and the network. May be given anywhere; {REQUIRE_VARIABLE}=1 "
-    "sets it for every command.",
+    help="Stop unless the kernel enforces two rules: a command that needs no network has none, and no "
+    "process of a run can use both private files and the network. This option may be given "
+    f"anywhere. {REQUIRE_VARIABLE}=1 sets it for every command.",
 )
 app = Commands(
     "pcevolve",

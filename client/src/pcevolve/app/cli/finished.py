@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
 EncoderWeights = Annotated[
     str | None,
-    Flag(("--encoder-weights",), help="The encoder's weights, where the run was given a file of them."),
+    Flag(
+        ("--encoder-weights",),
+        help="File of the encoder's weights, if the run was given one with --set encoder.weights=FILE.",
+    ),
 ]
 
 
 def report(folder: RunPath) -> None:
-    """Write the report of a finished run again, in this version's wording."""
+    """Write the report of a finished run again, as this version of pcevolve would write it."""
     require_run(folder)
     leave_files([], [folder])
     from pcevolve.public.pages.report.page import write_report
@@ -39,7 +42,7 @@ def report(folder: RunPath) -> None:
 
 
 def plan(folder: RunPath) -> None:
-    """Show everything about a run that is public: what it sends and promises, its prompts and settings."""
+    """Show all public facts about a run: what it sends, its privacy guarantee, its prompts and its settings."""
     require_run(folder)
     leave_files([folder])
     from pcevolve.wire.console import describe_begun
@@ -52,10 +55,12 @@ def export(
     folder: RunPath,
     form: Annotated[
         list[str],
-        Flag(("--format",), help="parquet or webdataset; for texts jsonl or csv; may be repeated."),
+        Flag(
+            ("--format",), help="parquet or webdataset for images; jsonl or csv for texts. May be repeated."
+        ),
     ],
 ) -> None:
-    """Write the dataset of a finished run as Parquet, WebDataset, JSON lines or CSV beside its files."""
+    """Also write the dataset of a finished run as Parquet, WebDataset, JSON lines or CSV."""
     require_run(folder)
     leave_files([], [folder])
     from pcevolve.public.publish.exports import export_run
@@ -71,15 +76,16 @@ def classify(
     images: Annotated[
         list[Path],
         PositionalArgument(
-            metavar="FILES", help="Images, or files of one text each; a folder means all files in it."
+            metavar="FILES",
+            help="Image files, or files with one text each. A folder stands for all files in it.",
         ),
     ],
     weights: EncoderWeights = None,
 ) -> None:
-    """Classify images or texts by the class means that a run released.
+    """Classify images or texts with the class means that a run released.
 
-    Prints one line per file: its path, its class, and a score from 0 (between two classes) to 1. The score is not a
-    probability.
+    Print one line per file: its path, its class, and a score from 0 (halfway between two classes) to 1. The score is
+    not a probability.
     """
     require_run(folder)
     from pcevolve.app.session.access import list_finished, list_owned
@@ -106,20 +112,21 @@ def compare(
     folders: Annotated[list[Path], PositionalArgument(metavar="RUN", help="Folders of finished runs.")],
     sheet: Annotated[
         Path | None,
-        Flag(help="Also draw some images of each dataset, a row for each run, into this PNG."),
+        Flag(help="Also write this PNG file, with one row of images from the dataset of each run."),
     ] = None,
     html: Annotated[
         Path | None,
         Flag(
-            help="Also write a page: facts, accuracies as bars and curves, and pictures of each run, class by class."
+            help="Also write this HTML page, with the facts, the accuracies as charts, and images of "
+            "each class from each run."
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare finished runs: what each cost, whether it is useful, and what judges found.
+    """Compare the cost of finished runs, the usefulness of their datasets, and the accuracy of classifiers.
 
-    Accuracies come from `evaluate`, or else `run --test`, and were kept beside the ledger. They are computed from
-    your images without noise: do not share them.
+    Accuracies come from pcevolve evaluate or, if there are none, from pcevolve run --test. They are kept beside the
+    ledger. They are computed from your images without noise: do not share them.
     """
     from pcevolve.app.session.access import list_finished
 
@@ -173,38 +180,43 @@ def evaluate(
     test: Annotated[
         str,
         Flag(
-            help="Held-out images or texts: a folder with one subfolder per class, a table of texts, or digits:... "
-            "or terms:... as for run."
+            help="Held-out images or texts: a folder with one subfolder per class, a table of texts, or "
+            "digits:... or terms:..., as for pcevolve run."
         ),
     ],
     private: Annotated[
         str | None,
         Flag(
-            help="The private images: to compare the dataset's usefulness with theirs, and to find copies of them "
-            "in it."
+            help="Folder of the run's private images. The dataset is then compared with the private "
+            "images, and searched for copies of them."
         ),
     ] = None,
     mix: Annotated[
-        bool, Flag(("--mix",), help="Also train on the private images and the dataset together.")
+        bool, Flag(("--mix",), help="Also train classifiers on the private images and the dataset together.")
     ] = False,
     judge: Annotated[
         list[str] | None,
         Flag(
-            help="cnn (from scratch), or an encoder with a new linear head: NAME or NAME=WEIGHTS; may be repeated. "
-            "Default: cnn, bundled, and resnet18 and clip where they were fetched. For texts ngrams and words.",
+            help="Classifier to train: cnn (from scratch), or an encoder with a new linear head (NAME or "
+            "NAME=WEIGHTS). May be repeated. Default: cnn and bundled, and also resnet18 and clip "
+            "if they were fetched; for texts, ngrams and words.",
         ),
     ] = None,
     control: Annotated[
         Path | None,
-        Flag(help="A run of method random with the same classes. Default: RUN-random, if it is there."),
+        Flag(
+            help="Run of method random with the same classes, for comparison. Default: RUN-random, if "
+            "it exists."
+        ),
     ] = None,
-    device: Annotated[str, Flag(help="Where encoders run: auto, cpu or cuda.")] = "auto",
+    device: Annotated[str, Flag(help="Device that the encoders run on: auto, cpu or cuda.")] = "auto",
     weights: EncoderWeights = None,
     as_json: Annotated[bool, Flag(("--json",), help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Train classifiers on a finished run's dataset and test them on data of your own; nothing is sent or spent.
+    """Train classifiers on a finished run's dataset and test them on your own data. Nothing is sent or spent.
 
-    The figures are computed from your images, with no guarantee: they are only shown here and kept beside the ledger.
+    The figures are computed from your images and have no privacy guarantee. They are shown here and kept beside the
+    ledger, and nowhere else.
     """
     require_run(folder)
     if mix and private is None:

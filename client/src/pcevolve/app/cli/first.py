@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 def init(
-    folder: Annotated[Path, PositionalArgument(metavar="DIR", help="Where to write it.")] = Path(),
+    folder: Annotated[Path, PositionalArgument(metavar="DIR", help="Folder to write the file to.")] = Path(),
     force: Annotated[bool, Flag(("--force",), help="Overwrite an existing file.")] = False,
     whole: Annotated[
-        bool, Flag(("--all",), help="Write every option; those with a default are commented out.")
+        bool, Flag(("--all",), help="Write every option. Options with a default are commented out.")
     ] = False,
 ) -> None:
-    """Write pcevolve.toml with the options that people change first, and what each is for."""
+    """Write pcevolve.toml with the most common options and an explanation of each."""
     from pcevolve.app.session.access import find_nearest
 
     leave_files(writes=[find_nearest(folder)])
@@ -61,22 +61,26 @@ def check(
         Path,
         PositionalArgument(
             metavar="DIR",
-            help="Folder of class folders of private images or, with --dialect chat, texts; or a table of texts.",
+            help="Folder with one subfolder of private images per class. With --dialect chat: class "
+            "folders of texts, or a table of texts.",
         ),
     ],
     *,
     write_unit_map: Annotated[
         Path | None,
-        Flag(help="Write a file for --unit-map that makes each folder within a class folder one unit."),
+        Flag(
+            help="Write a file for --unit-map that makes each folder inside a class folder one privacy unit."
+        ),
     ] = None,
     config: ConfigFile = None,
     overrides: Overrides = None,
     as_json: Json = False,
     **options: object,
 ) -> None:
-    """Look at private data before a run: formats, duplicates, units, what would be refused, and how to fix it.
+    """Check private data before a run: formats, duplicates, privacy units, and what a run would refuse.
 
-    Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
+    Each problem is listed with its remedy. Nothing is sent and nothing is spent. The exit code is 0 if a run would
+    accept the folder as it is, and 3 if not.
     """
     asked = context.with_resource(gather(options, overrides or (), config))
     from pcevolve.app.session.access import list_owned, list_private_paths
@@ -195,41 +199,48 @@ def _spell_options(
 
 
 def prompts(
-    domain: Annotated[str, Flag(help="Public words for what the images show.")],
-    out: Annotated[Path, Flag(help="File to write (JSON).")] = Path("prompts.json"),
+    domain: Annotated[str, Flag(help="Public words that say what the images show.")],
+    out: Annotated[Path, Flag(help="JSON file to write.")] = Path("prompts.json"),
     labels: Annotated[str, Flag(help="Names of the classes, separated by commas.")] = "",
     private: Annotated[
         Path | None,
-        Flag(help="Folder of class folders. Only their names are read; use it instead of --labels."),
+        Flag(
+            help="Folder with one subfolder per class, as an alternative to --labels. Only the names of "
+            "the subfolders are read."
+        ),
     ] = None,
-    count: Annotated[int, Flag(min=1, max=1000, help="Prompts of each class.")] = USUAL,
+    count: Annotated[int, Flag(min=1, max=1000, help="Number of prompts per class.")] = USUAL,
     api: Annotated[
         str | None,
         Flag(
-            help="An OpenAI-compatible chat API, as https://HOST/v1, that writes them. It gets the domain's words and "
-            "the names of the classes, nothing else. Without one, a grammar writes them and nothing is sent."
+            help="Address of an OpenAI-compatible chat API, such as https://HOST/v1, that writes the "
+            "prompts. The API receives the domain's words and the class names, and nothing else. "
+            "Without --api or --local, a grammar writes the prompts and nothing is sent."
         ),
     ] = None,
     local: Annotated[
         str | None,
         Flag(
-            help="A language model of the transformers library that writes them on this machine, by directory or "
-            "as the hub id of a model that you have already downloaded (pcevolve[text])."
+            help="Directory or hub id of a transformers language model that writes the prompts on this "
+            "machine (needs pcevolve[text]). A model given by hub id must already be downloaded."
         ),
     ] = None,
     refine: Annotated[
         bool,
         Flag(
             ("--refine",),
-            help="As in the PCEvolve paper (LE), ask the model to refine the public prompt, once for each new "
-            "prompt. With --count N, a prompt for each of a run's N images.",
+            help="Ask the model to refine the public prompt, once for each new prompt, as in the "
+            "PCEvolve paper (LE). Set --count to the run's --candidates to get one prompt per image.",
         ),
     ] = False,
-    model: Annotated[str | None, Flag(help="The language model's name; needed with --api.")] = None,
-    api_key_file: Annotated[Path | None, Flag(help="File with the API's key (mode 600).")] = None,
+    model: Annotated[str | None, Flag(help="Name of the language model. Required with --api.")] = None,
+    api_key_file: Annotated[Path | None, Flag(help="File with the API key. Its mode must be 600.")] = None,
     force: Annotated[bool, Flag(("--force",), help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model."""
+    """Write a file of several prompts per class, with a grammar or a language model.
+
+    A run uses the file as provider.prompts.
+    """
     names = _name_classes(labels, private)
     # A process with the network gets no private files; the output folder is listed only, as private files may
     # lie there.
@@ -316,7 +327,10 @@ def fetch_encoder(
         str, PositionalArgument(metavar="ENCODER", help=f"{', '.join(FETCHED)} or clip:MODEL:TAG.")
     ],
 ) -> None:
-    """Download an encoder's published weights; a run itself talks to the configured API and to nobody else."""
+    """Download an encoder's published weights.
+
+    A run itself never downloads weights: it connects only to the configured API.
+    """
     caches = make_caches()
     leave_files(writes=caches, links=caches)
     from pcevolve.app.fetching import fetch_encoder as fetch
@@ -346,9 +360,10 @@ def doctor(
     as_json: Json = False,
     **options: object,
 ) -> None:
-    """Check versions, encoder, ledger, disk and API, and say what is missing; exit code 1 if anything is.
+    """Check versions, encoder, ledger, disk and API, and print what is missing.
 
-    Nothing private is read. The only request sent is the one for the list of models, with which every run begins.
+    The exit code is 1 if anything is missing. No private data are read. Only one request is sent: the request for the
+    list of models, with which every run begins.
     """
     asked = context.with_resource(gather(options, overrides or (), config))
     from pcevolve.public.config.config import RunConfig

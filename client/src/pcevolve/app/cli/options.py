@@ -23,18 +23,19 @@ Verbose = Annotated[
             "--verbose",
             "-v",
         ),
-        help="Print every fact about the run, not only the essential ones.",
+        help="Print every fact, not only the essential ones.",
     ),
 ]
 Json = Annotated[bool, Flag(("--json",), help="Print JSON to stdout instead of a table.")]
-LedgerFile = Annotated[Path | None, Flag(help="Privacy ledger; the default one if not given.")]
+LedgerFile = Annotated[Path | None, Flag(help="Privacy ledger. Default: the ledger of this user.")]
 RunPath = Annotated[Path, PositionalArgument(metavar="RUN", help="Folder of a run.")]
 
 
 ConfigFile = Annotated[
     Path | None,
     Flag(
-        ("--config",), help="TOML file of options, as pcevolve init writes it; --set and flags override it."
+        ("--config",),
+        help="TOML file of options, as pcevolve init writes it. --set and flags override the file.",
     ),
 ]
 
@@ -75,7 +76,7 @@ Overrides = Annotated[
     Flag(
         ("--set",),
         metavar="SECTION.KEY=VALUE",
-        help="Any other option, such as privacy.delta=1e-6; may be repeated. docs/options.md lists them.",
+        help="Any other option, such as privacy.delta=1e-6. docs/options.md lists them all. May be repeated.",
         complete=_complete,
     ),
 ]

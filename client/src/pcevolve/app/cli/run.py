@@ -38,8 +38,8 @@ StartingFrom = Annotated[
         ("--from",),
         metavar="RUN",
         help=(
-            "Make variations of the images that the finished run in this folder released, as many per class as "
-            "--candidates says. No private data are read and no privacy budget is spent."
+            "Make variations of the images that the finished run in this folder released, --candidates "
+            "per class. No private data are read and no privacy budget is spent."
         ),
     ),
 ]
@@ -75,8 +75,8 @@ def run(
         Flag(
             ("--resume",),
             metavar="RUN",
-            help="Continue the run in this folder where it was cut off, with the options that it began with; nothing "
-            "else is needed. Where no run has begun there yet, begin one.",
+            help="Continue the interrupted run in this folder, with the options that it began with; no "
+            "other option is needed. If no run has begun in this folder yet, begin one.",
         ),
     ] = None,
     start: StartingFrom = None,
@@ -86,8 +86,8 @@ def run(
             ("--keeper",),
             metavar="SOCKET",
             help=(
-                "Act as the client of the pcevolve keeper that listens on this socket file, in a container without "
-                "private files. Give all other options to the keeper."
+                "Connect to the pcevolve keeper that listens on this socket file, and run as its client "
+                "in a container without private files. Give all other options to pcevolve keeper."
             ),
         ),
     ] = None,
@@ -96,21 +96,28 @@ def run(
         Flag(
             ("--clinics",),
             metavar="ROSTER",
-            help="Coordinate a run of the owners in this roster, who connect with pcevolve join: the "
-            "coordinator has no private data, and each release is the sum of all their answers.",
+            help="Coordinate a run of the data owners in this roster file. The owners connect with "
+            "pcevolve join. The coordinator has no private data; each release is the sum of the "
+            "answers of all owners.",
         ),
     ] = None,
     listen: Annotated[
         str,
-        Flag(("--listen",), metavar="HOST:PORT", help="With --clinics: address that owners connect to."),
+        Flag(("--listen",), metavar="HOST:PORT", help="With --clinics: address to listen on for the owners."),
     ] = "127.0.0.1:8440",
     certificate: Annotated[
         Path | None,
-        Flag(("--certificate",), metavar="FILE", help="With --clinics: certificate for TLS, PEM."),
+        Flag(("--certificate",), metavar="FILE", help="With --clinics: PEM file of the TLS certificate."),
     ] = None,
     certificate_key: Annotated[
         Path | None,
-        Flag(("--certificate-key",), metavar="FILE", help="Its private key, PEM, if it is in another file."),
+        Flag(
+            ("--certificate-key",),
+            metavar="FILE",
+            help="With --clinics: PEM file of the certificate's "
+            "private key, if it is not in the "
+            "certificate's file.",
+        ),
     ] = None,
     config: ConfigFile = None,
     overrides: Overrides = None,
@@ -118,15 +125,15 @@ def run(
         bool,
         Flag(
             ("--dashboard",),
-            help="Open RUN/live.html, which shows the run while it goes on, in the browser, and print "
-            "its path.",
+            help="Print the path of RUN/live.html, which shows the progress of the run, and open it in "
+            "the browser.",
         ),
     ] = False,
     verbose: Verbose = False,
     as_json: Json = False,
     **options: object,
 ) -> None:
-    """Evolve a synthetic dataset under differential privacy and print what it cost."""
+    """Make a synthetic dataset under differential privacy, and print what it cost."""
     if keeper is not None:
         if dashboard or any(
             each not in (None, [], ()) for each in (resume, start, config, overrides, *options.values())
@@ -187,7 +194,7 @@ def keeper(
         Flag(
             ("--socket",),
             metavar="FILE",
-            help="Socket file to create; one pcevolve run --keeper FILE connects to it.",
+            help="Socket file to create. One pcevolve run --keeper FILE connects to it.",
         ),
     ],
     resume: Annotated[
@@ -195,7 +202,8 @@ def keeper(
         Flag(
             ("--resume",),
             metavar="RUN",
-            help="Continue the run in this folder where it was cut off. Where none has begun there yet, begin one.",
+            help="Continue the interrupted run in this folder. If no run has begun in this folder yet, "
+            "begin one.",
         ),
     ] = None,
     config: ConfigFile = None,
@@ -203,9 +211,9 @@ def keeper(
     verbose: Verbose = False,
     **options: object,
 ) -> None:
-    """Hold the private data of one run, in a container without network, and serve a client in another container.
+    """Hold the private data of one run in a container without a network, and serve a client in another container.
 
-    It takes the options of ``run``, and says on its own screen what the run will cost.
+    It takes the options of pcevolve run, and prints on its own screen what the run will cost.
     """
     context.with_resource(at_door())
     request = _ask(context, options, overrides, config, resume)
@@ -231,9 +239,10 @@ def preview(
     verbose: Verbose = False,
     **options: object,
 ) -> None:
-    """Show what the provider draws for your classes, before anything is spent; run --resume goes on from there.
+    """Show what the provider draws for your classes, before any privacy budget is spent.
 
-    It takes the options of run and begins that run: it asks for the first images of each class and puts them on a page.
+    pcevolve preview takes the options of pcevolve run and begins that run: it requests the first images of each class
+    and shows them on a page. pcevolve run --resume continues the run.
     """
     request = _ask(context, {**options, "from_run": start}, overrides, config, may_go_on=True)
     from pcevolve.app.session.staff import look
@@ -245,7 +254,7 @@ def preview(
 
 def demo(
     out: Annotated[
-        Path | None, Flag(help="Folder of the run; runs/demo, or runs/demo-text, if not given.")
+        Path | None, Flag(help="Folder of the run. Default: runs/demo, or runs/demo-text with --text.")
     ] = None,
     text: Annotated[
         bool, Flag(("--text",), help="Use texts and the bundled language model instead of images.")
@@ -253,7 +262,7 @@ def demo(
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
-    """Run everything end to end on this machine: an API server in its own process, and a client over HTTP."""
+    """Run a demonstration on this machine: an API server in its own process, and a client that uses it over HTTP."""
     from pcevolve.public.encoders import require_torch
 
     require_torch("demo, which trains networks to measure its dataset,")

@@ -48,12 +48,13 @@ class PlannedRun(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    method: Annotated[str, Field(description="Method to plan for, or auto."), DECLARED]
+    method: Annotated[str, Field(description="Method of the planned run, or auto."), DECLARED]
     epsilon: Annotated[
         str | None,
         EXACT,
         Field(
-            description="Total privacy budget, > 0. Default: 10, if --noise-multiplier is not given either."
+            description="Total privacy budget (epsilon), > 0. Default: 10, unless --noise-multiplier is "
+            "given."
         ),
         DECLARED,
     ] = None
@@ -61,8 +62,8 @@ class PlannedRun(BaseModel):
         str | None,
         EXACT,
         Field(
-            description="Instead of --epsilon: ratio of the Gaussian noise's standard deviation to the L2 sensitivity; "
-            "the epsilon that follows is printed."
+            description="Ratio of the Gaussian noise's standard deviation to the L2 sensitivity, as an "
+            "alternative to --epsilon. The resulting epsilon is printed."
         ),
         DECLARED,
     ] = None

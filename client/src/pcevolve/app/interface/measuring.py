@@ -103,7 +103,7 @@ def evaluate(
         judges: ``cnn``, or an encoder as ``NAME`` or ``NAME=WEIGHTS``; for texts ``ngrams`` and ``words``.
             The default ones if empty.
         control: A run of method random with the same classes; the one beside the run if None.
-        device: Where encoders run: auto, cpu or cuda.
+        device: Device that the encoders run on: auto, cpu or cuda.
         encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
         quiet: Show no progress on stderr.
 
@@ -138,7 +138,7 @@ def classify(
 
     Args:
         run: Folder of a finished run of a method that releases class means.
-        files: Images, or files of one text each; a folder means all files in it.
+        files: Image files, or files with one text each. A folder stands for all files in it.
         encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
 
     Raises:
@@ -160,7 +160,7 @@ def compare(
     Args:
         runs: Their folders.
         html: Also write a page: facts, accuracies, and pictures of each run, class by class.
-        sheet: Also draw some images of each dataset, a row for each run, into this PNG.
+        sheet: Also write this PNG file, with one row of images from the dataset of each run.
 
     Raises:
         UsageError: A folder has no finished run.

@@ -129,9 +129,9 @@ def evolve(
     Args:
         private: Folder of class folders, or ``digits`` for scikit-learn's handwritten digits. No image of it
             leaves.
-        domain: Public words for what the images show.
+        domain: Public words that say what the images show.
         provider: The API, or its address alone. ``pcevolve-server`` serves a model of your own.
-        epsilon: Total privacy budget of the run, > 0. A string or a fraction is exact.
+        epsilon: Total privacy budget (epsilon) of the run, > 0. A string or a fraction is exact.
         out: Folder of the run; a new one under ``runs`` if None. Nothing in it is ever overwritten.
         resume: Continue the run that is in ``out`` where it was cut off.
         progress: Called with a ``Progress`` at each step of the run. An error that it raises ends the run,

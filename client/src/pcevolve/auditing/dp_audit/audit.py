@@ -140,7 +140,7 @@ class Simulation:
 
     Attributes:
         accesses: Events of each access by iteration, from the method's calibration; 0 is the appearance.
-        wanted: Prototypes per class and round.
+        wanted: Number of prototypes per class and round.
     """
 
     selector: Selector

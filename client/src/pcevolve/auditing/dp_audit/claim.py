@@ -111,28 +111,38 @@ class AuditedClaim(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    epsilon: Annotated[str, EXACT, Field(description="Epsilon that a whole run claims, > 0."), DECLARED]
+    epsilon: Annotated[
+        str, EXACT, Field(description="Epsilon that the method claims for a complete run, > 0."), DECLARED
+    ]
     delta: settings.Delta | None = None
     relation: settings.Relation = "replace-one"
     images_per_unit: Annotated[
-        int, Field(ge=1, description="Images in the privacy unit that changes (--unit-map)."), DECLARED
+        int,
+        Field(
+            ge=1,
+            description="Number of images in the privacy unit that differs between the two "
+            "datasets (--unit-map).",
+        ),
+        DECLARED,
     ] = 1
-    rounds: Annotated[int, Field(ge=1, le=100, description="Rounds of the run, T."), DECLARED] = 1
+    rounds: Annotated[int, Field(ge=1, le=100, description="Number of rounds of the run, T."), DECLARED] = 1
     runs: Annotated[
         int,
         Field(
-            ge=100, description="Number of simulated runs on each of two datasets; 20000 take half a minute."
+            ge=100,
+            description="Number of simulated runs on each of the two datasets. 20000 runs take "
+            "half a minute.",
         ),
         DECLARED,
     ] = 20_000
     confidence: Annotated[
-        float, Field(description="Probability that the bound is right, at least 0.95 and below 1."), DECLARED
+        float, Field(description="Confidence level of the result, at least 0.95 and below 1."), DECLARED
     ] = 0.95
     seed: Annotated[
         int | None,
         Field(
             ge=0,
-            description="Seed for the noise, which makes the result repeatable; a real run's noise "
+            description="Seed for the noise, which makes the result repeatable. The noise of a real run "
             "has no seed.",
         ),
         DECLARED,

@@ -59,15 +59,16 @@ class OwnerData(PublicData):
     private: Annotated[
         FileText,
         Field(
-            description="Class folders, or for texts a .csv, .tsv, .jsonl or .parquet file; 'cells', 'digits' and "
-            "'terms' are built-in sample data."
+            description="Folder with one subfolder of images per class; for texts, also a .csv, .tsv, "
+            ".jsonl or .parquet file. 'cells', 'digits' and 'terms' are built-in sample data."
         ),
         OWN,
     ]
     test: Annotated[
         FileText | None,
         Field(
-            description="Held-out real images to measure accuracy on, or 'rest': what data.subsample leaves out."
+            description="Held-out real images to measure accuracy on, or 'rest' for the images that "
+            "data.subsample leaves out."
         ),
         OWN,
     ] = None
@@ -76,20 +77,20 @@ class OwnerData(PublicData):
         Field(
             ge=0,
             lt=2**63,
-            description="Secret seed of the subsample; random if not given.",
+            description="Secret seed of the subsample. Default: a random seed.",
         ),
         OWN,
     ] = Field(default_factory=lambda: secrets.randbelow(2**63))
     unit_map: Annotated[
         public.AbsolutePath | None,
-        Field(description="CSV that groups images into privacy units: columns file,patient."),
+        Field(description="CSV file that groups images into privacy units; its columns are file,patient."),
         Setting(only="image"),
     ] = None
     unit_column: Annotated[
         str | None,
         Field(
             min_length=1,
-            description="Column that groups texts into privacy units; its name is public.",
+            description="Column that groups texts into privacy units. The column's name is public.",
         ),
         Setting(only="text"),
     ] = None
@@ -97,7 +98,8 @@ class OwnerData(PublicData):
         str | None,
         AfterValidator(_name_one_source),
         Field(
-            description="Private source of unit names; the same name from another source is another patient."
+            description="Private name of the data source. The same unit name in data of another source "
+            "then means a different patient."
         ),
         OWN,
     ] = None
@@ -105,7 +107,8 @@ class OwnerData(PublicData):
         dict[str, str] | None,
         BeforeValidator(_read_words),
         Field(
-            description="What prompts say in place of class names, which then stay private: a TOML file.",
+            description="TOML file with words that prompts use in place of the class names, which then "
+            "stay private.",
         ),
         public.PUBLIC,
     ] = None
@@ -116,24 +119,25 @@ class OwnerData(PublicData):
     ] = False
     text_column: Annotated[
         str | None,
-        Field(min_length=1, description="Column with the texts; text if not given."),
+        Field(min_length=1, description="Column with the texts. Default: text."),
         Setting(only="text"),
     ] = None
     label_column: Annotated[
         str | None,
-        Field(min_length=1, description="Column with their labels; label if not given."),
+        Field(min_length=1, description="Column with the labels. Default: label."),
         Setting(only="text"),
     ] = None
     secrets: Annotated[
         public.AbsolutePath | None,
         Field(
-            description="Private file of secrets, one per line; a prior and a bound may follow, with tabs."
+            description="Private file of secrets, one per line. A prior and a bound may follow each "
+            "secret, separated by tabs."
         ),
         Setting(only="text"),
     ] = None
     secret_columns: Annotated[
         tuple[str, ...],
-        Field(description="Columns whose values are secrets of the texts beside them."),
+        Field(description="Columns whose values are secrets in the texts of the same row."),
         Setting(only="text"),
     ] = ()
 
@@ -154,20 +158,21 @@ class OwnerPrivacy(PublicPrivacy):
 
     ledger: Annotated[
         public.AbsolutePath,
-        Field(description="Privacy ledger; one for all runs."),
+        Field(description="Privacy ledger. All runs on the same data must use the same ledger."),
         Setting(variable=LEDGER_VARIABLE),
     ] = Field(default_factory=find_ledger)
     lifetime_epsilon: Annotated[
         str | None,
         EXACT,
         Field(
-            description="Limit on what all runs together may spend on any of these units; lowers the ledger's cap."
+            description="Limit on what all runs together may spend on any of these privacy units. It can "
+            "only lower the ledger's cap."
         ),
         Setting(resumable=True),
     ] = None
     insecure_noise_seed: Annotated[
         int | None,
-        Field(description="INSECURE, for tests: noise from a seed. The run has no privacy."),
+        Field(description="Seed of the noise, for tests only. The run is INSECURE: it has no privacy."),
         OWN,
     ] = None
 
@@ -177,7 +182,7 @@ class OwnerEncoder(PublicEncoder):
 
     weights: Annotated[
         FileText | None,
-        Field(description="File with the encoder's weights, or directory of an encoder of texts."),
+        Field(description="File of the encoder's weights or, for texts, directory of the encoder."),
         Setting(public=True, keyword="encoder_weights"),
     ] = None
 
@@ -214,6 +219,6 @@ class OwnerProvider(PublicProvider):
     ] = ""
     prompts: Annotated[
         FileText | None,
-        Field(description="JSON file with several prompts for each class, as 'pcevolve prompts' writes it."),
+        Field(description="JSON file with several prompts per class, as pcevolve prompts writes it."),
         public.PUBLIC,
     ] = None

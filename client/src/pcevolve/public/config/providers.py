@@ -17,14 +17,16 @@ DAY = 86400.0
 Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
 MaxCost = Annotated[
     float,
-    Field(
-        ge=0, allow_inf_nan=False, description="Upper limit on the run's cost, in the provider's currency."
-    ),
+    Field(ge=0, allow_inf_nan=False, description="Limit on the run's cost, in the provider's currency."),
     Setting(resumable=True),
 ]
 Price = Annotated[
     float,
-    Field(ge=0, allow_inf_nan=False, description="Cost of one image or text, for an API that does not say."),
+    Field(
+        ge=0,
+        allow_inf_nan=False,
+        description="Cost of one image or text, for an API that does not report its prices.",
+    ),
     Setting(resumable=True),
 ]
 
@@ -34,39 +36,46 @@ class PublicProvider(requests.TextSettings[None], requests.ImageSettings, reques
 
     api_key_file: Annotated[
         public.AbsolutePath | None,
-        Field(description=f"File with the API key (mode 600); or put the key itself into {KEY_VARIABLE}."),
+        Field(
+            description="File with the API key. Its mode must be 600. The key may also be set in the "
+            f"environment variable {KEY_VARIABLE}."
+        ),
         Setting(resumable=True),
     ] = None
     max_cost: MaxCost | None = None
     price: Price | None = None
     max_requests: Annotated[
         int | None,
-        Field(ge=1, description="Upper limit on the run's requests, retries included."),
+        Field(ge=1, description="Limit on the number of requests of the run, including retries."),
         Setting(resumable=True),
     ] = None
     yes: Annotated[
         bool,
         Field(
             description=(
-                "Go on without asking, even if the run is doubtful. Without a terminal, a doubtful run starts only "
-                "with this option."
+                "Start without asking for confirmation, even if the run is doubtful. Without a terminal, "
+                "a doubtful run starts only with this option."
             )
         ),
         Setting(resumable=True),
     ] = False
     size: Annotated[
         requests.Pixels | None,
-        Field(description="Pixels per side. Default: the model's own size, or 512."),
+        Field(
+            description="Width and height of the images in pixels. Default: the model's native size, or 512."
+        ),
         Setting(public=True, needs="size"),
     ] = None
     greeting: Annotated[
         bool,
-        Field(description="Begin with GET /v1/models; off for an API that has none."),
+        Field(
+            description="Begin with the request GET /v1/models. Set false for an API that does not have it."
+        ),
         OWN,
     ] = True
     ca_file: Annotated[
         public.AbsolutePath | None,
-        Field(description="PEM file of the only authority trusted for the API's certificate."),
+        Field(description="PEM file of the only certificate authority to trust for the API's certificate."),
         OWN,
     ] = None
     proxy: Annotated[
@@ -81,11 +90,11 @@ class PublicProvider(requests.TextSettings[None], requests.ImageSettings, reques
     ] = 600.0
     patience: Annotated[
         Seconds,
-        Field(description="Seconds to keep retrying one request."),
+        Field(description="Seconds for which one request is retried."),
         Setting(resumable=True),
     ] = 300.0
     first_contact: Annotated[
         Seconds,
-        Field(description="Seconds to keep trying to reach the API at the start of a run."),
+        Field(description="Seconds to wait for the API to become available at the start of a run."),
         Setting(resumable=True),
     ] = 10.0

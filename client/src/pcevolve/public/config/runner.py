@@ -36,7 +36,7 @@ class PublicData(public.DataSettings):
 
     from_run: Annotated[
         public.AbsolutePath | None,
-        Field(description="Folder of a finished run whose release is varied."),
+        Field(description="Folder of a finished run whose released images are varied."),
         OWN,
     ] = None
 
@@ -66,8 +66,8 @@ class PublicPrivacy(public.PrivacySettings[None]):
         Seconds | None,
         AfterValidator(_tick),
         Field(
-            description="Private work takes a multiple of this many seconds; 0: not hidden. Default: half a "
-            "second or more."
+            description="The time of private work is padded to a multiple of this many seconds, so that "
+            "the provider cannot measure it. 0: no padding. Default: half a second or more."
         ),
         Setting(resumable=True),
     ] = None
@@ -84,15 +84,16 @@ class PublicEncoder(public.Section):
     name: Annotated[
         str,
         Field(
-            description=f"auto (clip or resnet18 where fetched, else bundled), {', '.join(ENCODERS)}, clip:MODEL:TAG; "
-            f"{JOINED} works for photographs too; {SPECTRAL} is for surfaces and textures; "
-            f"{WORDS} and {TRANSFORMER}HUB_ID are for texts."
+            description=f"Encoder of the private and synthetic images: auto, {', '.join(ENCODERS)} or "
+            "clip:MODEL:TAG. auto uses clip or resnet18 if it was fetched, and bundled "
+            f"otherwise. {JOINED} also works for photographs. {SPECTRAL} is for surfaces and "
+            f"textures. {WORDS} and {TRANSFORMER}HUB_ID are for texts."
         ),
         Setting(public=True, keyword="encoder"),
     ] = AUTO
     device: Annotated[
         str,
-        Field(description="Where the encoder runs: auto, cpu or cuda."),
+        Field(description="Device that the encoder runs on: auto, cpu or cuda."),
         OWN,
     ] = "auto"
 
@@ -102,12 +103,15 @@ class OutputSettings(public.ReleaseSettings):
 
     folder: Annotated[
         Path,
-        Field(description="Folder of the run; nothing in it is ever overwritten."),
+        Field(description="Folder of the run. No file in it is ever overwritten."),
         Setting(keyword="out"),
     ]
     formats: Annotated[
         tuple[public.Form, ...],
-        Field(description="Also write the dataset as parquet or webdataset, or of texts as jsonl or csv."),
+        Field(
+            description="Other formats in which to write the dataset: parquet or webdataset for "
+            "images, jsonl or csv for texts."
+        ),
         Setting(resumable=True),
     ] = ()
 
