@@ -1,4 +1,4 @@
-"""The keeper's process of a run whose runner is a command in another container and connects to a socket file."""
+"""The keeper's process when the runner is a command in another container, connected through a socket file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ GAVE_UP: Final = (
 
 @dataclass
 class _Watch:
-    """Shows the owner what a run will cost, and reports its progress to the keeper's parent.
+    """Shows the owner the cost of a run, and reports the run's progress to the keeper's parent process.
 
     Attributes:
         figures: The finished run's figures; None before the end.
@@ -56,7 +56,7 @@ class _Watch:
     is_closed: bool = False
 
     def __call__(self, asked: protocol.Message, answer: protocol.Message | None) -> None:
-        """Register a message and its answer."""
+        """Handle a message and its answer."""
         match asked, answer:
             case _, protocol.Settled(plan=plan):
                 self.screen.print_facts(_describe(plan))
@@ -82,7 +82,7 @@ def _describe(plan: PublicPlan) -> list[Fact]:
 def keep_at_door(
     orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, across: Pipe
 ) -> None:
-    """Be the keeper for the client behind ``across``, until both sides have ended."""
+    """Run as the keeper for the client behind ``across``, until both sides have ended."""
     run, screen = read_orders(orders)
 
     def make() -> Keeper:
@@ -103,7 +103,7 @@ def attend(
     """Answer the client behind ``across`` until both sides have ended.
 
     Args:
-        make: Makes the object that answers, after the handshake.
+        make: Makes the object that answers; called after the handshake.
         kinds: As in ``serve``.
     """
     refused, watch = list[ClientError](), _Watch(screen, up)
@@ -127,7 +127,7 @@ def attend(
         up.send("failed", json.dumps(failure))
         return
     up.send("done", json.dumps({"summary": {**(watch.figures or {})}}))
-    # The parent closes its end when nothing is left to measure; the client ends first.
+    # The client ends first. The parent closes its end when nothing is left to measure.
     wait_for_word(up)
     with suppress(GoneError):
         across.send("over")
@@ -142,7 +142,7 @@ def meet(
     *,
     resume: bool,
 ) -> Confinement | None:
-    """Exchange the handshake with the client; return what keeps both sides apart."""
+    """Exchange the handshake with the client; return how both sides are confined, None if they are not."""
     welcome = Welcome(
         settings=settings,
         resume=resume,

@@ -1,6 +1,6 @@
-"""Begin a run with its ledger: open it, compare it with the run's folder, open the account, and inform the owner.
+"""Begin a run: open its ledger, compare the ledger with the run's folder, open the account, inform the owner.
 
-A run that has begun is compared by ``continuity``.
+``continuity`` does the comparison for a run that has already begun.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from pcevolve.public.selectors import list_paid_events
 
 
 def open_ledger(path: Path, begun: bool, waiting: Callable[[str], None], draft: Path) -> Ledger:
-    """Open the ledger that pays for a run; if there is none, use a draft, so that a refusal leaves none behind.
+    """Open the ledger that pays for a run. Without one, make a draft, so that a refused run leaves no ledger behind.
 
     Args:
-        begun: Whether the run has begun, and with it its ledger.
+        begun: Whether the run has begun, in which case its ledger must exist.
         waiting: Called whenever another process holds the ledger's lock.
-        draft: Folder for the draft, which is removed with it.
+        draft: Temporary folder for the draft.
 
     Raises:
-        LedgerError: It is missing, cannot be made, or would not outlive its container.
+        LedgerError: The ledger is missing, cannot be made, or would be lost with its container.
     """
-    # The volume is checked before a ledger is made in it.
+    # Before a ledger is made: one outside the volume would be lost with the container.
     require_volume(path, find_ledger_volume())
     if begun:
         require_ledger(path)
@@ -53,14 +53,14 @@ def open_ledger(path: Path, begun: bool, waiting: Callable[[str], None], draft: 
 
 
 def begin_afresh(folder: RunFolder, ledger: Ledger, path: Path) -> None:
-    """Remove the owner's files of a run that never fixed its plan.
+    """Remove the owner's files of a run whose plan was never recorded.
 
     Args:
-        path: Path of the ledger, existing or not.
+        path: Path of the ledger, which need not exist.
 
     Raises:
         LedgerError: A run in this folder has paid, and its record is missing.
-        TranscriptError: There is a release without its record.
+        TranscriptError: The folder has a release without a record.
     """
     _refuse_lost_record(folder, ledger)
     folder.refuse_strange_release()
@@ -69,7 +69,7 @@ def begin_afresh(folder: RunFolder, ledger: Ledger, path: Path) -> None:
 
 
 def open_account(components: Components, plan: PublicPlan, ledger: Ledger, record: Record) -> Account:
-    """Open the run's account; nothing is on record yet."""
+    """Open the run's account; this enters nothing in the ledger."""
     terms = Terms(
         plan.provider.api,
         plan.secure,
@@ -99,7 +99,7 @@ def open_account(components: Components, plan: PublicPlan, ledger: Ledger, recor
 
 
 def _limit(components: Components, plan: PublicPlan) -> Limits:
-    """Return the run's limits, and its ε for a unit of the folder if its units are drawn from one."""
+    """Return the run's limits. If units are subsampled from a folder, add the run's ε for a unit of that folder."""
     events = [event for each in components.method.plan_events(plan).values() for event in each]
     whole = PrivacyLoss.of(plan, events).epsilon
     drawn = plan.data.subsample is not None and isfinite(whole)
@@ -120,7 +120,8 @@ def _refuse_lost_record(folder: RunFolder, ledger: Ledger) -> None:
         return
     found = find_run_id(folder.root) if folder.log.exists() else ""
     for row in ledger.find_paid(folder.root):
-        # A run with another id is the false start, in a folder that was emptied for it.
+        # With another id on record, the folder was emptied for a new run after this one paid: no record is
+        # lost.
         if found in ("", row.run_id):
             raise LedgerError(
                 f"{folder.root} has lost the record of run {row.run_id[:8]}, which spent epsilon "
@@ -132,8 +133,9 @@ def _refuse_lost_record(folder: RunFolder, ledger: Ledger) -> None:
 def note_private(components: Components, plan: PublicPlan, account: Account) -> Iterator[Fact]:
     """Yield facts from the ledger and the private data, for the owner alone.
 
-    They are computed before the API is first contacted, which could otherwise learn from the time: the
-    ledger's state, what it knows about these data and this provider, and what differs from the options.
+    The facts are the ledger's state, earlier spending on these data, and differences between data and
+    options. They are computed before the API is first contacted, so that the API cannot time the
+    computation.
     """
     paid = list_paid_events(plan)
     new = (
@@ -160,7 +162,7 @@ def note_private(components: Components, plan: PublicPlan, account: Account) -> 
 
 
 def _note_shots(components: Components, plan: PublicPlan) -> Iterator[Fact]:
-    """Yield a note for the owner's screen if classes do not hold what the plan says."""
+    """Yield a note for the owner's screen if the number of units in a class differs from the plan's."""
     counts = sorted(components.data.count_units_in(label) for label in plan.labels)
     if not components.method.queries_data or plan.class_counts or counts[0] == counts[-1] == plan.data.shots:
         return
@@ -174,7 +176,7 @@ def _note_shots(components: Components, plan: PublicPlan) -> Iterator[Fact]:
 
 
 def _over_runs(account: Account) -> str:
-    """State how likely listed secrets are guessed after this release and all others on the same data."""
+    """State how likely an attacker guesses listed secrets after this release and all others on the same data."""
     listed, borne = account.run.terms.secrets, account.borne_by_secrets()
     if listed is None or borne == ():
         return ""
@@ -187,7 +189,7 @@ def _over_runs(account: Account) -> str:
 
 
 def _before(account: Account) -> str:
-    """State what other runs spent on the most exposed unit, as far as this run's δ allows."""
+    """State the ε that other runs spent on the most exposed unit, at this run's δ."""
     spent = account.compute_spent_before()
     return (
         f"epsilon {format_loss(spent)}, for the most exposed unit"

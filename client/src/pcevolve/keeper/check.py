@@ -1,4 +1,4 @@
-"""Inspect a private folder or table before any run: list its faults and their remedies; nothing is sent."""
+"""Inspect a private folder or table before any run, and list faults with remedies; nothing is sent."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ from pcevolve.public.run.checked import find_foreign_options, find_unused_namesp
 from pcevolve.public.screen import ProgressCallback
 
 LABEL = "images"
-"""Name of the one class if the folder has none."""
+"""Label of the only class when a folder has no class folders."""
 
 
 @dataclass(frozen=True, repr=False)
 class Checkup:
-    """The findings about a folder, in words; private, and for the owner's screen alone."""
+    """The findings about a folder, in words; for the owner's screen alone."""
 
     rows: tuple[tuple[str, str], ...]
     faults: tuple[str, ...]
@@ -65,7 +65,7 @@ class Checkup:
         return not self.faults
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
+        """Return values that JSON can hold."""
         return {
             "fit": self.fit,
             "found": dict(self.rows),
@@ -82,7 +82,7 @@ def check_data(
 
 
 def find_kind(path: Path, settings: RunConfig) -> Kind:
-    """Return the kind of data that the API makes; for a table, if that is none of tables, the first kind that is."""
+    """Return the kind of data that the API makes; for a table, the first kind that can be read from tables."""
     made = find_abilities(settings.provider.dialect).makes
     if path.is_file() and not MODALITIES[made].from_tables:
         return next(kind for kind, each in MODALITIES.items() if each.from_tables)
@@ -92,10 +92,11 @@ def find_kind(path: Path, settings: RunConfig) -> Kind:
 def check_folder(
     folder: Path, settings: RunConfig, show_progress: ProgressCallback, write_unit_map: Path | None = None
 ) -> Checkup:
-    """Inspect a private folder of images; each is read once, and none is kept.
+    """Inspect a private folder of images; each image is read once and none is kept.
 
     Args:
-        write_unit_map: File for a unit map from the folders within class folders, for ``--unit-map``.
+        write_unit_map: Path of a unit map to write for ``--unit-map``; it takes the folders within class
+            folders as units.
     """
     meant = settings.data
     try:
@@ -124,7 +125,7 @@ def check_folder(
     done = count(1)
     found = inspect(listing, lambda: show_progress(next(done), len(listing.files)), window)
     before = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found)]
-    # The right --shots is known only when nothing has to be moved, fixed or left out.
+    # The right --shots is known only after all files are moved, fixed or left out.
     own = [] if before else find_shot_faults(listing.count_units(), listing.count_drawable(), settings)
     faults = [
         *find_foreign_options(settings, "image"),
@@ -142,7 +143,7 @@ def check_folder(
 
 
 def _with_units(listing: Listing, meant: OwnerData) -> Listing:
-    """Return the listing with units by the map (``DataError`` if it is unusable), or by its folders without one."""
+    """Add units to a listing: by the unit map (``DataError`` if it is unusable), else by the folders."""
     if meant.unit_map:
         return replace(listing, units=read_units(meant.unit_map, listing.names))
     return listing if meant.unlabelled else replace(listing, units=map_folders(listing.names))
@@ -174,7 +175,7 @@ def _count_units(counts: Mapping[str, int], unit: str) -> tuple[str, str]:
 
 
 def _fits(meant: OwnerData, before: Sequence[str], own: Sequence[str]) -> tuple[str, str]:
-    """Return the row that says whether the number of units fits, if it is known."""
+    """Return the row that states whether the number of units fits the options."""
     return (
         f"fits {spell_units(meant)}",
         "not known until the rest is fixed" if before else "NO" if own else "yes",
@@ -193,7 +194,7 @@ def _images(listing: Listing) -> str:
 
 
 def _kind(file: Path) -> str:
-    """Return the format of an image by its content, regardless of its name."""
+    """Return the format of an image by its content; the file's name does not matter."""
     return tell_format(read_head(file)) or "damaged"
 
 
@@ -209,7 +210,7 @@ def _sizes(found: Inspection) -> str:
 
 
 def _values(found: Inspection) -> str:
-    """Describe the range of values of images, by how they are shown; each in its own units."""
+    """Describe the range of pixel values, grouped by how images are shown."""
     by: dict[str, list[Seen]] = {}
     for each in found.seen:
         by.setdefault(each.how, []).append(each)
@@ -236,7 +237,7 @@ def _twin_faults(found: Inspection) -> Iterator[str]:
 
 
 def spell_source(folder: Path) -> str:
-    """Return a folder as ``--private`` takes it, also if it is named like shipped data."""
+    """Return a folder as ``--private`` takes it; a folder named like a bundled dataset is prefixed with ``./``."""
     return f"./{folder}" if str(folder) in BUNDLED else str(folder)
 
 
@@ -255,7 +256,12 @@ def _find_class_faults(classes: int) -> list[str]:
 def find_shot_faults(
     counts: Mapping[str, int], drawable: Mapping[str, int], settings: RunConfig
 ) -> list[str]:
-    """Return what a run would refuse about the private numbers of units, by label, and of drawable ones."""
+    """List what a run would refuse about the number of units.
+
+    Args:
+        counts: Units of each class, by label; private.
+        drawable: Units of each class that a subsample could draw, by label; private.
+    """
     meant = settings.data
     there = {label: held for label, held in counts.items() if held}
     if not there:
@@ -276,7 +282,7 @@ def find_shot_faults(
 
 
 def _warnings(found: Inspection, units_known: bool) -> Iterator[str]:
-    """Advise on a window; warn of empty images, and of images that may be of one unit but count as several."""
+    """Advise on ``data.window``; warn of empty images, and of look-alikes that count as different units."""
     if any(each.how == REFUSED for each in found.seen):
         yield (
             "data.window becomes part of the public plan: choose LOW,HIGH by what the modality shows, such as -160,240 "

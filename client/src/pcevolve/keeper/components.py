@@ -37,11 +37,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Components:
-    """The parts of a run; building them asks nothing of anyone and spends nothing.
+    """The parts of a run; building them sends nothing and spends nothing.
 
     Attributes:
-        encoder_reason: Why ``auto`` chose the encoder; empty if the user did.
-        appearance: Whether the dataset is given the private images' appearance, by default.
+        encoder_reason: Why ``auto`` chose the encoder; empty if the user chose it.
+        appearance: How the dataset's appearance is adapted to the private images, unless options say
+            otherwise.
         test_is_public: Whether figures on the test data may be published.
         notes: Notes on the private data for the owner alone, each with a title.
         noise_factor: As in ``Scope``.
@@ -115,7 +116,7 @@ class Components:
 
     @property
     def pairs(self) -> int:
-        """Nominal private images times candidates of all rounds, which a pool may keep."""
+        """Number of comparisons: nominal private images times the candidates of all rounds, which one pool may hold."""
         scope = self.scope
         return scope.classes**2 * scope.shots * scope.candidates * (scope.iterations + 1)
 
@@ -128,11 +129,11 @@ class Components:
 
     @cached_property
     def views(self) -> PrivateViews:
-        """The private images in the encoder's embeddings."""
+        """The private images as the encoder's embeddings."""
         return PrivateViews(self.data, self.encoder)
 
     def prepare(self, plan: PublicPlan, show_progress: ProgressCallback = no_progress) -> None:
-        """Do all work on encoder and private images that does not need the API's answers.
+        """Load the encoder and embed the private images: all work that needs no answer of the API.
 
         Raises:
             DataError: A private image has no embedding.
@@ -144,13 +145,17 @@ class Components:
             views.prepare(with_appearances=0 in plan.releases, show_progress=show_progress)
 
     def chooser(self, plan: PublicPlan, stored: Callable[[str], bytes]) -> Chooser | None:
-        """Return the public half of every selection, on bytes by digest; None for methods that compare nothing."""
+        """Return the public half of every selection; None for methods that compare nothing.
+
+        Args:
+            stored: Returns the bytes with a given digest.
+        """
         if not self.method.queries_data:
             return None
         return Chooser(plan, self.encoder, stored, self.method.make_selector())
 
     def judge(self, plan: PublicPlan, account: Account, chooser: Chooser | None) -> Judge:
-        """Return the judge that chooses by the private images, or the control's, which draws."""
+        """Return the judge that selects by the private images; for a control, the judge that draws at random."""
         if chooser is None:
             return UniformJudge(account, self.noise, plan)
         listed = self._list_secrets(plan)
@@ -163,14 +168,14 @@ class Components:
         )
 
     def _list_secrets(self, plan: PublicPlan) -> dict[str, Any]:
-        """Return the caps by secrets on each private text's vote, as fields of the views."""
+        """Return the limits that listed secrets set on each private text's vote, as fields of the views."""
         if plan.secrecy is None:
             return {}
         from pcevolve.keeper.private.secrets import (
             compute_caps,  # which runs without such a list do without
         )
 
-        # Cached, because a list is read in ``prepare``, before the first contact, and needed again after it.
+        # Cached: ``prepare`` reads the list before the API is contacted, and the judge needs it again later.
         if not self._capped:
             event = first_selection(self.method.plan_events(plan))[-1]
             sources = self.read_secrets(plan.secrecy)
@@ -178,7 +183,7 @@ class Components:
         return {"caps": self._capped[0]}
 
     def read_secrets(self, promise: Secrecy) -> Sources:
-        """Return the declared secrets as first read in this run, so that votes and ledger use the same list."""
+        """Return the declared secrets. They are read once per run, so that votes and ledger use the same list."""
         from pcevolve.keeper.private.secrets import read_declared
 
         if not self._declared:
@@ -187,7 +192,7 @@ class Components:
 
 
 def _read(settings: RunConfig, show_progress: ProgressCallback) -> RunData:
-    """Read the private data, or for a coordinator's run an empty stand-in."""
+    """Read the private data; for a coordinator's run, return an empty dataset."""
     if (roster := find_roster(settings.data.private)) is not None:
         from pcevolve.keeper.clinics.coordinator import stand_in  # which a run of one owner does without
 
@@ -196,7 +201,7 @@ def _read(settings: RunConfig, show_progress: ProgressCallback) -> RunData:
 
 
 def _read_declared(settings: RunConfig) -> list[Sources]:
-    """Read the declared secrets, as one entry or none; an unusable list is refused before all else."""
+    """Read the declared secrets, as a list of one entry or none, so that an unusable list is refused first."""
     if not settings.data.secrets and not settings.data.secret_columns:
         return []
     from pcevolve.keeper.private.secrets import find_secrets, make_promise, read_declared
@@ -219,7 +224,7 @@ def _measure_scope(settings: RunConfig, data: PrivateDataset, iterations: int, n
 
 
 def _list_required(settings: RunConfig) -> set[str]:
-    """Return the capabilities without which the user's options would be ignored silently."""
+    """Return the capabilities that the user's options need; without one, an option would be ignored silently."""
     wished = (each for each in list_options(RunConfig) if each.of(settings) not in (None, ""))
     return {each.setting.needs for each in wished if each.setting.needs}
 

@@ -1,8 +1,8 @@
 """Check that a run's folder and its ledger agree, before a resumed run sends anything.
 
-They disagree if one of them came from a backup, if one of two copies of a folder went on, or if a file was
-lost. A run that was killed between a charge and its record agrees: its ledger has one more release, drawn
-from exactly what is on record.
+They disagree if one of them was restored from a backup, if one of two copies of a folder was used, or if a
+file was lost. They agree if the run was killed between a payment and its record. The ledger then has one
+more release than the record, drawn among exactly the recorded candidates.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def require_agreement(folder: RunFolder, ledger: Ledger) -> RunReader:
 
 
 def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
-    """Say whether folder or ledger is older, what to restore, and what remains possible; None if they agree."""
+    """Describe which of folder and ledger is older, what to restore, and what remains possible; None if they agree."""
     if not ledger.knows(run.opened.run_id):
         return (
             f"the ledger {ledger.path} does not know the run in {run.layout.root}, which has begun: restore the one "
@@ -65,7 +65,10 @@ def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
 
 
 def find_fault(run: RunReader, ledger: Ledger) -> str | None:
-    """Return why a run cannot go on, or is unfinished although it looks finished; not every stored file is read."""
+    """Return the reason why a run cannot continue, or is not finished although it seems so; None without a reason.
+
+    Stored files are checked for existence; not all are read.
+    """
     missing = sorted(name for name in run.files if not (run.layout.transcript / name).is_file())
     lost = f"{TRANSCRIPT}/{missing[0]} is missing: restore it" if missing else None
     return find_disagreement(run, ledger) or run.find_release_fault() or lost
@@ -76,7 +79,7 @@ def _count(releases: Sequence[Payment]) -> str:
 
 
 def _list_recorded(run: RunReader) -> Iterator[Payment]:
-    """Yield the releases on record, each with the record's digest when it was drawn."""
+    """Yield the releases on record, each with the digest of the line before it."""
     for before, each in pairwise(run.entries):
         if isinstance(each.record, RecordedRelease):
             yield Payment(each.record.receipt, before.digest)

@@ -1,6 +1,6 @@
-"""Private images: how they are read, and how a run is judged by them; see ``kind.PrivateKind``.
+"""Private images: how they are read, and how they judge a run; see ``kind.PrivateKind``.
 
-Judges and measurements need torch, which takes seconds to load, so their functions import it themselves.
+Functions that judge or measure import torch themselves, because torch takes seconds to load.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_used(settings: RunConfig, path: Path, show_progress: ProgressCallback =
         require_unit_size(listing.unit_keys, listing.names, listing.units.kind, settings.data.unit_size)
     used, left = draw_units(settings, listing, counted)
     window = window_ends(settings.data.window)
-    # Before units are counted: unreadable images and duplicates have to go, and then there are fewer.
+    # Before units are counted: a remedy that leaves out unreadable images and duplicates changes the number.
     data = load(used, show_progress=show_progress, window=window)
     if used.units is not None:
         from pcevolve.keeper.private.units import group_into_units
@@ -60,7 +60,7 @@ def read_used(settings: RunConfig, path: Path, show_progress: ProgressCallback =
 
 
 def _note(listing: Listing) -> Iterator[tuple[str, str]]:
-    """Yield notes on unexpected names of files and units."""
+    """Yield notes on skipped files, and on suspicious names of files and units."""
     if listing.skipped:
         yield "passed over", f"no images, {count_and_name([shorten(file) for file in listing.skipped])}"
     if listing.units is not None:
@@ -70,21 +70,20 @@ def _note(listing: Listing) -> Iterator[tuple[str, str]]:
 
 def read_others(path: Path, plan: PublicPlan, began: RunConfig | None) -> PrivateDataset:
     """Read the owner's images that an option of ``evaluate`` names; see ``PrivateKind``."""
-    # If a map named the unit of each of the run's images, the owner's images may lie in folders of units,
-    # too.
+    # If a unit map named the run's units, the owner's images may lie in folders of units too.
     listing = list_folder(path, nested=plan.unit not in SINGLE)
     return load(listing, unique=False, window=window_ends(plan.data.window))
 
 
 def count_drawable(folder: Path, unit_map: Path | None) -> int:
-    """Return the number of units of each class that can be drawn, equal for all classes; 0 for none."""
+    """Return the largest number of units that can be drawn from every class."""
     return min(_map_units(list_folder(folder, None), unit_map).count_drawable().values())
 
 
 def _list(settings: RunConfig, path: Path) -> Listing:
-    """List the images by name, with their units if several images are one."""
+    """List the images by name, with units if a map names them."""
     label = settings.data.domain if settings.data.unlabelled else None
-    # With a map, images may lie in folders of their own: the map names their units.
+    # With a map, images may lie in subfolders of class folders: the map names their units.
     listing = list_folder(path, label, nested=settings.data.unit_map is not None)
     return _map_units(listing, settings.data.unit_map)
 
@@ -143,5 +142,5 @@ def _pixels(images: Iterable[Item | None]) -> Features:
 
 
 def find_copied_words(dataset: Labelled, private: Labelled) -> dict[str, object]:
-    """Return nothing: images have no words; see ``PrivateKind``."""
+    """Return nothing, because images have no words; see ``PrivateKind``."""
     return {}

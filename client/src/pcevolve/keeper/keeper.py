@@ -1,9 +1,9 @@
 """The keeper of a run's private data: answers the runner's messages, and decides all that depends on these data.
 
-It reads the data, makes the public plan from the owner's options, chooses under differential privacy, pays,
-and keeps what is for the owner alone. The runner, which has the network, tells it the run's id, the API's
-statements, and outputs by digest; their bytes are read from the record. See ``public.protocol`` for the
-messages.
+The keeper reads the data, makes the public plan from the owner's options, selects under differential
+privacy, pays from the budget, and stores what is for the owner alone. The runner has the network. It sends
+the keeper the run's id, the API's statements, and the digests of outputs. The keeper reads the outputs'
+bytes from the record. See ``public.protocol`` for the messages.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from pcevolve.public.selectors.usefulness import assess, separability
 from pcevolve.public.transcript.chain import GENESIS, StoredFiles
 
 LEAST_SEPARABLE = 0.1
-"""Share of a prompt's images that are told apart, beyond chance; below it words alone sufficed in 2 of 100 cases."""
+"""Least ``separability`` of classes by prompts alone; below it, words alone sufficed in 2 of 100 cases."""
 
 
 @dataclass(repr=False)
 class KnownRecord:
-    """The facts about the record that an account needs. The runner reports how far the record has got."""
+    """The facts about the record that an account needs; the runner reports the record's current end."""
 
     receipts: set[Receipt] = field(default_factory=set)
     head: str = GENESIS
@@ -63,7 +63,7 @@ class KnownRecord:
 
 @dataclass(frozen=True, repr=False)
 class Selection:
-    """The selection of a run whose plan is agreed on."""
+    """The state of selection once the plan is agreed on."""
 
     lineage: Lineage
     chooser: Chooser | None
@@ -82,7 +82,7 @@ class Keeper:
 
         Raises:
             DataError: The private or the test data cannot be used.
-            UsageError: The API's dialect lacks a capability, or the options do not fit together.
+            UsageError: The API's dialect lacks a capability, or options contradict each other.
         """
         self._began = time.monotonic()
         self._folder, self._screen, self._confinement = run.folder, screen, confinement
@@ -103,18 +103,20 @@ class Keeper:
         self._selection: Selection | None = None
 
     def prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
-        """Check that the whole plan can be paid for, and embed the private images, before the API is contacted.
+        """Check that the budget covers the whole plan, and embed the private images, before the API is contacted.
 
-        Nothing here depends on the size of the API's images, which only the API knows. The owner alone learns
-        the ledger's and data's facts. The answer leaves at a whole tick since this keeper began to read.
+        Nothing here depends on the size of the API's images, which is known only after that contact. Facts
+        about ledger and data go to the owner alone. The answer is delayed to a whole tick after this keeper
+        began to read.
 
         Raises:
-            BudgetError: Not enough is left.
+            BudgetError: Too little of the budget is left.
             DataError: A private image has no embedding.
             LedgerError: Folder and ledger disagree, or this ledger cannot pay for the run.
             ModelError: The encoder cannot be loaded.
         """
-        # Once: each answer takes a whole number of ticks, and asking again would measure them more finely.
+        # Once: each answer takes a whole number of ticks, and repeated answers would show the time more
+        # finely.
         if self._account is not None:
             raise ProtocolError("a run can be prepared only once")
         with self._padding.section(self._began):
@@ -123,17 +125,16 @@ class Keeper:
     def _prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
         components, screen = self.components, self._screen
         self._run_id = asked.run_id
-        # Priced with a placeholder size: the true one is known after the first contact, and no price depends
-        # on it.
+        # A placeholder size: the true one is known after the first contact, and no price depends on it.
         plan = resolve_plan(components, asked.run_id)
         self._account = account = open_account(components, plan, self._open_ledger(), self._record)
-        # The whole plan, before the provider hears of it: a later refusal would reveal that these data were
-        # used before.
+        # The whole plan, before the provider hears of it: a later refusal would reveal earlier runs on these
+        # data.
         self._require_budget(account, plan)
         many = MODALITIES[components.dialect.makes].nouns.many
         with screen.show_work(f"embedding private {many}") as show_progress:
             components.prepare(plan, show_progress)
-        # The provider's earlier releases when the run began; a resumed run does not count them anew.
+        # Earlier releases to the provider, counted when the run began; a resumed run does not count again.
         if components.method.queries_data:
             self._earlier = account.earlier() if self._begun is None else self._begun.earlier
         plan = plan.model_copy(update={"earlier": self._earlier})
@@ -160,19 +161,18 @@ class Keeper:
         return protocol.Settled(plan=plan)
 
     def begin(self, asked: protocol.Begin) -> protocol.Begun:
-        """Enter the run in the ledger, in whole ticks: the time depends on the ledger's size."""
+        """Enter the run in the ledger, in whole ticks, because the time depends on the ledger's size."""
         plan, account = self._plan, self._account
-        # By digest: what the owner agreed to is exactly what the runner will carry out.
+        # Compared by digest, so that the runner carries out exactly the plan that the owner agreed to.
         if plan is None or account is None or protocol.digest_plan(plan) != asked.plan:
             raise ProtocolError("a run begins with the plan that was settled last")
         with self._padding.section():
             if self._has_draft:  # no run was entered in a ledger here before
                 account = open_account(self.components, plan, self._make_ledger(), self._record)
                 self._account = account
-            # Another run may have begun, or a cap been set, while the owner was asked: still before any
-            # candidate.
+            # Checked again: while the owner was asked, another run may have begun, or a cap been set.
             self._require_budget(account, plan)
-            # Only now: until the owner agreed, there is no run to resume.
+            # Only now, because there is no run to resume before the owner has agreed.
             self._owner().keep_options(self.components.settings)
             account.enrol()
             receipts = account.receipts()
@@ -187,7 +187,7 @@ class Keeper:
         return protocol.Begun(receipts=receipts)
 
     def compare(self, asked: protocol.Compare) -> protocol.Compared:
-        """Warn the owner if the prompts draw much the same for different classes."""
+        """Warn the owner if the prompts of different classes give similar images or texts."""
         chooser = self._require_selection().chooser
         if chooser is not None:
             found = separability([chooser.embed([Chosen("", each) for each in own]) for own in asked.classes])
@@ -205,12 +205,12 @@ class Keeper:
         if not lineage.answers:  # the plan is on record by now
             self._owner().bind()
         call = lineage.plan.calls.get(outputs.slot)
-        # Each call once, so that a runner cannot offer other candidates until it likes the choice.
+        # Each call once, so that a runner cannot replace candidates until the choice suits it.
         if call is None or outputs.slot in lineage.answers:
             raise ProtocolError(f"no call {outputs.slot[:40]!a} of the plan is to be answered")
         made = self._name(lineage, call, outputs.digests)
         lineage.note(call, made)
-        # A paid release is answered from the ledger: nothing is compared for it.
+        # The ledger answers a release that was already paid for, so nothing is compared.
         if selection.chooser is not None and call.iteration + 1 not in selection.paid:
             selection.chooser.receive(call, made)
 
@@ -222,7 +222,7 @@ class Keeper:
         return protocol.Shown()
 
     def release(self, asked: protocol.Release) -> protocol.Released:
-        """Choose the prototypes of a round and pay for them, in whole ticks; errors as in ``lineage.Judge.release``."""
+        """Select the prototypes of a round and pay for them, in whole ticks; errors as in ``lineage.Judge.release``."""
         selection, account = self._require_selection(), self._account
         assert account is not None
         query, pool = self._query(asked.iteration), selection.lineage.pool(asked.iteration)
@@ -237,7 +237,7 @@ class Keeper:
         return protocol.Released(receipt=receipt, measurement=base64.b64encode(measured))
 
     def assess(self, _asked: protocol.Assess) -> protocol.Assessed:
-        """Assess the dataset's use from paid measurements; nothing if they do not tell."""
+        """Assess the dataset's usefulness from measurements that are already paid for; empty if they do not show it."""
         selection = self._require_selection()
         lineage, chooser = selection.lineage, selection.chooser
         waits = lineage.find_end() is None and lineage.list_missing(None)
@@ -252,7 +252,7 @@ class Keeper:
 
     def finish(self, result: protocol.Finish) -> protocol.Done:
         """Store the run's figures for the owner alone."""
-        # Beside the ledger and not in the run's folder, which is shared as it is.
+        # Beside the ledger, not in the run's folder, because that folder may be shared.
         write_private(self._owner().result, result.figures)
         return protocol.Done()
 
@@ -262,7 +262,7 @@ class Keeper:
         if self._selection is not None and self._selection.lineage.answers:
             kept = judge_padding(padding.longest, padding.tick)
             if self._screen.verbose or kept.startswith("WARNING"):
-                # A section that was too long is reported in any case: its provider could see it.
+                # Always reported, because the provider could see that a section took longer than its tick.
                 self._screen.print(kept)
         self._open.close()
 
@@ -292,7 +292,7 @@ class Keeper:
         return ledger
 
     def _make_ledger(self) -> Ledger:
-        """Make the ledger in place of its draft."""
+        """Create the real ledger; it replaces the draft."""
         self._has_draft = False
         return self._open.enter_context(closing(Ledger(self._path, waiting=self._screen.print)))
 
@@ -306,7 +306,7 @@ class Keeper:
         self._record.head = run.head
 
     def _name(self, lineage: Lineage, call: Call, digests: Sequence[str]) -> tuple[Candidate, ...]:
-        """Name the candidates as the runner does."""
+        """Assign ids to the candidates, with the same rule as the runner."""
         if len(digests) != call.count:
             raise ProtocolError(f"call {call.slot} brings {call.count} outputs")
         source = lineage.source(call)
@@ -322,7 +322,7 @@ class Keeper:
         return self._selection
 
     def _query(self, iteration: int) -> Query:
-        """Return the next release of the plan, all of whose candidates are there."""
+        """Return the query for the plan's next release; all its candidates must be there."""
         lineage = self._require_selection().lineage
         # In the plan's order: a release out of turn would be drawn among candidates that the plan does not
         # name.

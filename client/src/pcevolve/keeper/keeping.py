@@ -1,4 +1,4 @@
-"""The keeper's process of a run: from its orders to the end of the conversation with the runner."""
+"""The keeper's process of a run, from its orders to the end of the conversation with the runner."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pcevolve.public.run.checked import CheckedRun
 
 
 def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, asks: Pipe, across: Pipe) -> None:
-    """Be the keeper of a run, with images decoded by another process."""
+    """Run as the keeper of a run; another process decodes images."""
     run, screen = read_orders(orders)
     if not enforced.is_whole:
         screen.print(f"NOTE: private files and the network are two processes: {enforced}")
@@ -43,7 +43,7 @@ def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, asks: Pipe
 
 @contextmanager
 def decoded_elsewhere(asks: Pipe) -> Iterator[None]:
-    """Have foreign images decoded by the process behind a pipe, which is told when that is over."""
+    """Have the process behind a pipe decode foreign images; at the end, tell that process to stop."""
     elsewhere = Elsewhere(asks)
     try:
         with decoding_by(RecentImages(elsewhere.decode).decode):
@@ -53,12 +53,12 @@ def decoded_elsewhere(asks: Pipe) -> Iterator[None]:
 
 
 def tell_owner(error: ClientError) -> None:
-    """Tell the owner the reason for a refusal, on the owner's own screen."""
+    """Show the reason for a refusal on the owner's screen."""
     print(f"error: {printable(str(error))}", file=sys.stderr)
 
 
 def read_orders(orders: Mapping[str, Any]) -> tuple[CheckedRun, OwnerScreen]:
-    """Read the run and its owner's screen from the orders of a process with private files."""
+    """Read the run from a process's orders, and make the owner's screen."""
     tempfile.tempdir = orders["room"]
     run = CheckedRun(RunConfig.model_validate(orders["settings"]), orders["resume"])
     return run, OwnerScreen(orders["verbose"], orders["quiet"])
@@ -77,10 +77,10 @@ def serve(
     """Answer a runner until it has no more requests, or has ended.
 
     Args:
-        tell: Called with the reason, for the owner alone, when an answer is refused; nothing is answered
-            afterwards.
+        tell: Called with the reason, for the owner alone, when a message is refused. Nothing is answered
+            after a refusal.
         kinds: Messages that the runner may send, by the name of the method that answers each.
-        watch: Called with question and answer, before the answer leaves.
+        watch: Called with question and answer, before the answer is sent.
     """
     try:
         while _answer(keeper, pipe, watch, kinds):
@@ -97,7 +97,7 @@ def serve(
 
 
 def refuse(pipe: Pipe, error: ClientError) -> None:
-    """Send a refusal with the kind of its reason."""
+    """Send a refusal with the kind of error alone."""
     refused = Refused(kind=type(error).__name__, code=error.exit_code)
     try:
         pipe.send("refused", refused.model_dump_json())
@@ -111,7 +111,7 @@ def _answer(
     watch: Callable[[Message, Message | None], None],
     kinds: Mapping[str, type[Message]],
 ) -> bool:
-    """Answer one message; False for the last."""
+    """Answer one message; return False after the last one."""
     try:
         name, body = pipe.receive()
         asked = kinds[name].model_validate_json(body)

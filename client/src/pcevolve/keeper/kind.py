@@ -1,7 +1,7 @@
 """Find the module for one kind of private data: ``load_kind``.
 
-The module has the kind's plural noun: ``images``, ``texts``. It is loaded at first use, because it needs
-libraries that take seconds to import. All other differences between kinds are public, and in the class of the
+The module has the kind's plural noun: ``images``, ``texts``. It is loaded at first use, because it imports
+libraries that take seconds to load. All other differences between kinds are public, in the class of the
 kind (``modality``).
 """
 
@@ -44,8 +44,8 @@ def read_run(settings: RunConfig, show_progress: ProgressCallback = no_progress)
     """Read the data for a run.
 
     Raises:
-        DataError: They are unusable, or the classes do not hold about --shots units each.
-        UsageError: The options do not fit together.
+        DataError: The data are unusable, or the classes do not contain about --shots units each.
+        UsageError: Options contradict each other.
     """
     kind, source = find_abilities(settings.provider.dialect).makes, parse_source(settings.data.private)
     require_kind(source, kind, "--private")
@@ -55,14 +55,15 @@ def read_run(settings: RunConfig, show_progress: ProgressCallback = no_progress)
 
 
 def read_owned(given: str, plan: PublicPlan, option: str, began: RunConfig | None) -> PrivateDataset:
-    """Read data that a finished run is measured on or compared with, under their own labels.
+    """Read data that a finished run is measured on or compared with, under the data's own labels.
 
     Args:
-        option: ``--private`` or ``--test``; for shipped data it chooses between the shots and the rest.
+        option: ``--private`` or ``--test``. For bundled data, the first means the shots and the second the
+            rest.
 
     Raises:
-        DataError: They are unusable.
-        UsageError: They are of another kind.
+        DataError: The data are unusable.
+        UsageError: The data are of another kind.
     """
     source = parse_source(given)
     require_kind(source, plan.modality.kind, option)
@@ -83,7 +84,7 @@ def _load_bundled(
 
 
 class PrivateKind(Protocol):
-    """A module that reads private data of one kind and judges a run's products by them."""
+    """A module that reads private data of one kind and measures a run's dataset with them."""
 
     def read_used(self, settings: RunConfig, path: Path, show_progress: ProgressCallback) -> RunData:
         """Read the owner's files for a run; errors as in ``read_run``."""
@@ -100,15 +101,19 @@ class PrivateKind(Protocol):
         ...
 
     def passes_over(self, path: Path) -> bool:
-        """True for a file that is visibly no item of this kind, such as notes in a folder of images."""
+        """True for a file that is obviously no item of this kind, such as notes in a folder of images."""
         ...
 
     def make_independent(self, quick: bool = False) -> Evaluator:
-        """Return the judge that is no encoder and never voted; ``quick`` if someone waits for it."""
+        """Return the judge that uses no encoder and never voted.
+
+        Args:
+            quick: Whether a person waits for the result, so that training takes fewer steps.
+        """
         ...
 
     def find_copied_words(self, dataset: Labelled, private: Labelled) -> dict[str, object]:
-        """Find words of private data that a dataset repeats; empty for kinds without words."""
+        """Find words of private data that a dataset repeats; return nothing for kinds without words."""
         ...
 
 

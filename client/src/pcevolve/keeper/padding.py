@@ -1,7 +1,7 @@
-"""The clock of the private side: an answer that depends on private data leaves at a whole tick.
+"""The clock of the private side: an answer that depends on private data is delayed to a whole tick.
 
-A section longer than its tick is visible, and the owner is told. A tick that grew with the work would reveal
-more.
+If private work takes longer than a tick, the provider sees that, and the owner is warned. A tick that grew
+with the work would reveal more.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 LEAST_TICK = 0.5
-"""In seconds: a dozen times the measurement, draw and payment of a small run on a quiet machine."""
+"""In seconds; twelve times the time that a small run needs to measure, draw and pay on an idle machine."""
 SLOW_DAY = 1.5
-"""Private work may take longer than in this run by this factor; a tick covers that."""
+"""Factor by which private work may be slower next time; advice on a longer tick allows for it."""
 SECONDS_PER_PAIR = 1e-7
-"""Five times what a vote takes for one private image and one candidate, at 256 numbers an embedding."""
+"""Five times as long as one vote of a private image on a candidate takes, for embeddings of 256 numbers."""
 
 
 def choose_tick(asked: float | None, pairs: int) -> float:
-    """Return the requested tick, or one that covers private work of a public size.
+    """Return the requested tick, or a tick long enough for private work of a public size, in seconds.
 
-    It depends on no clock: a tick that followed the work would reveal how long that takes.
+    The tick depends on public sizes, not on a clock: a tick that followed the work would reveal the work's
+    duration.
 
     Args:
-        asked: Seconds; 0: nothing is hidden; None: not given.
-        pairs: Nominal private images times candidates that they are compared with in the largest round.
+        asked: Requested tick in seconds; 0 to hide nothing; None for the default.
+        pairs: Nominal private images times the candidates that they are compared with in the largest round.
     """
     needed = LEAST_TICK * max(1, math.ceil(pairs * SECONDS_PER_PAIR / LEAST_TICK))
     return needed if asked is None else asked
@@ -38,8 +39,8 @@ class Padding:
     """Makes private work take a whole number of ticks from its beginning.
 
     Attributes:
-        tick: Seconds. 0: work takes as long as it takes.
-        longest: Seconds of the longest section. Private: for the owner's screen alone.
+        tick: Seconds; 0 for no padding.
+        longest: Seconds of the longest section; private, for the owner's screen alone.
     """
 
     tick: float = 0.0
@@ -49,34 +50,35 @@ class Padding:
 
     @contextmanager
     def section(self, began: float | None = None) -> Iterator[None]:
-        """Make the block take a whole number of ticks, at least one; also if it fails.
+        """Make the block take a whole number of ticks, at least one, even if it fails.
 
         Args:
-            began: Its beginning, if earlier: work before the first request, for which no tick is too short.
+            began: An earlier beginning, for work before the first request; such work never counts as too
+                long.
         """
         since = self.clock() if began is None else began
         try:
             yield
-        # Not ``finally``: Ctrl-C is not delayed, because its time depends on the owner, not on the data.
+        # Not ``finally``: Ctrl-C need not be delayed, because its time depends on the owner, not on the data.
         except Exception:
-            # A run that ends here is seen to end, so that time is a whole tick, too.
+            # The provider sees that a failing run ends, so that time is padded too.
             self._pad(since, counts=began is None)
             raise
         self._pad(since, counts=began is None)
 
     def _pad(self, began: float, counts: bool) -> None:
         passed = self.clock() - began
-        # The longest is kept to tell the owner that a tick was too short; nothing that is sent depends on it.
+        # Kept only to warn the owner that a tick was too short; nothing that is sent depends on it.
         if counts:
             self.longest = max(self.longest, passed)
-        # At least one tick, so that quick work does not stand out.
+        # At least one tick, so that quick work is not distinguishable.
         wanted = max(1, math.ceil(passed / self.tick)) * self.tick if self.tick else 0.0
         if wanted > passed:
             self.sleep(wanted - passed)
 
 
 def describe_padding(tick: float) -> str:
-    """Describe before a run how the length of private work is hidden."""
+    """Describe, before a run, how the duration of private work is hidden."""
     if not tick:
         return (
             "not hidden: privacy.pad_selection=0 lets the provider time all private work between two requests"
@@ -85,7 +87,7 @@ def describe_padding(tick: float) -> str:
 
 
 def judge_padding(longest: float, tick: float) -> str:
-    """Say whether all private sections of a run fitted into one tick: private, so for the owner's screen alone.
+    """State whether each private section of a run fitted into one tick; private, for the owner's screen alone.
 
     Returns:
         One line; it begins with WARNING if the provider saw more than one tick.

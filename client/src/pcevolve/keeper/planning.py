@@ -1,4 +1,4 @@
-"""Resolve the owner's options into the public plan of a run, by public facts."""
+"""Resolve the owner's options into the public plan of a run, using public facts alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pcevolve_shared.bundled import BUNDLED
 NOTHING_EARLIER = PriorReleases()
 NO_STATEMENT = Settle()
 FALLBACK_SIZE = ModelSize(512, 512)
-"""Assumed size of images if the API does not tell its model's."""
+"""Assumed size of images if the API does not report its model's size."""
 STRENGTHS = ("strengths", "strength_start", "strength_end")
 
 
@@ -46,21 +46,18 @@ def resolve_plan(
     statement: Settle = NO_STATEMENT,
     earlier: PriorReleases = NOTHING_EARLIER,
 ) -> PublicPlan:
-    """Resolve the options into the public plan, from public facts only.
+    """Resolve the options into the public plan, using public facts alone.
 
     Args:
+        statement: The API's statements about itself and its model.
         earlier: The ledger's releases when the run began; no price depends on them.
-        library: The API's statements about its images, if they are real public ones; no request depends on
-            them.
-        exact: The API's promise for repeated requests; no request depends on it.
-        graded: Whether the API's model takes a strength, if its dialect has one.
 
     Raises:
-        UsageError: An option is out of bounds.
+        UsageError: An option is out of bounds, or does not apply to this plan.
     """
     _require_fitting(components)
     settings = components.settings
-    # If nothing is varied by an image, it does not matter whether the model takes a strength.
+    # If no image is varied, it does not matter whether the model takes a strength.
     graded = statement.takes_strength or not components.iterations or settings.method.vary_by == "prompt"
     asked = components.dialect.capabilities - (frozenset() if graded else {"strength"})
     if "strength" not in asked:
@@ -84,17 +81,17 @@ def resolve_plan(
     }
     drafted = validate(PlanFields, values, RunConfig)
     _refuse_unused(components, drafted)
-    # A method's defaults may not apply to this run, such as those for several rounds.
+    # The method's defaults may include settings without effect in this run, such as those for several rounds.
     return validate(PublicPlan, drop_unused(values, drafted), RunConfig)
 
 
 def _refuse_unused(components: Components, drafted: PlanFields) -> None:
-    """Refuse a given option that does not apply to a plan (``UsageError``)."""
-    # A control loads the encoder all the same, so that it takes as long as the run it is compared with.
+    """Refuse an option that the user gave although it has no effect on this plan (``UsageError``)."""
+    # A control uses no encoder, but loads it, so that it takes as long as the run that it is compared with.
     unused = {*list_unused(drafted)} - {*WRITTEN_ELSEWHERE, "encoder.name"}
     unused |= set() if drafted.method.strengths else {f"method.{name}" for name in STRENGTHS}
     unused |= {"data.unit_namespace"} if "namespaced" in unused else set()
-    # A method without rounds has these in place of what was requested.
+    # A method without rounds replaces these by its own values.
     unused |= {
         f"method.{name}"
         for name in ("iterations", "candidates")
@@ -110,7 +107,7 @@ def _refuse_unused(components: Components, drafted: PlanFields) -> None:
 
 
 def _choose_asking(components: Components, statement: Settle, asked: AbstractSet[str]) -> dict[str, object]:
-    """Return the settings of requests: the kind's own if the user says nothing."""
+    """Return the settings of requests; the modality's defaults apply where the user gave nothing."""
     settings, made = components.settings, MODALITIES[components.dialect.makes]
     modality = made.settle(settings.provider, statement.size or FALLBACK_SIZE, statement.advice, asked)
     batch = _batch(components, modality)
@@ -129,7 +126,7 @@ def _choose_asking(components: Components, statement: Settle, asked: AbstractSet
 def _choose_method(
     components: Components, promise: Secrecy | None, advice: Advice | None, asked: AbstractSet[str]
 ) -> dict[str, object]:
-    """Return the method's settings: its own if the user says nothing."""
+    """Return the method's settings; the method's defaults apply where the user gave nothing."""
     given, method, initial = components.settings.method, components.method, _initial(components)
     usual = method.degrees(MODALITIES[components.dialect.makes])
     keep = given.keep or method.keep
@@ -154,7 +151,7 @@ def _choose_method(
 
 
 def _choose_selection(components: Components, promise: Secrecy | None) -> dict[str, object]:
-    """Return the cost of choosing, and the space in which it happens."""
+    """Return the settings of selection: its budget, its noise and its encoder."""
     settings, method, limit = components.settings, components.method, components.limits.run
     weights = settings.encoder.weights
     return {
@@ -192,16 +189,16 @@ def _prompts(components: Components, initial: int) -> Prompts:
 
 
 def _licence(settings: RunConfig, library: Library | None) -> str:
-    """Return the user's licence; without one, "other" for images with licences of their own, which the card lists."""
+    """Return the user's licence; without one, "other" if the API's images have licences, which the card lists."""
     declared = library is not None and (library.licences or library.files)
     return "other" if declared and settings.output.licence == UNKNOWN_LICENCE else settings.output.licence
 
 
 def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfig) -> PublicPlan:
-    """Return a resumed run's plan with its recorded prompts, requests at once and chat fields, if none are given."""
+    """Return a resumed run's plan; recorded prompts, requests in flight and chat fields apply unless given now."""
     if begun is None:
         return plan
-    # Another device may serve it by now; the record keeps what the API said first.
+    # The record keeps the API's first statements, because another device may answer by now.
     if begun.confinement is not None and (
         plan.confinement is None or plan.confinement.by != begun.confinement.by
     ):
@@ -217,14 +214,14 @@ def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfi
     if settings.output.licence == UNKNOWN_LICENCE:
         recorded["output"] = begun.output
     if begun.modality.ask_for_one() is not None and settings.provider.fields is None:
-        # Whether it takes several was asked then.
+        # The first start asked whether the API takes several texts per request; the answer is in the record.
         recorded["modality"] = begun.modality
         provider["batch"] = begun.provider.batch
     return plan.model_copy(update={**recorded, "provider": plan.provider.model_copy(update=provider)})
 
 
 def settle_single(components: Components, plan: PublicPlan) -> PublicPlan:
-    """Return the same plan for an API that takes no number of texts: one a request."""
+    """Return the same plan with one text per request, for an API that cannot make several."""
     modality = plan.modality.ask_for_one()
     if modality is None:
         return plan
@@ -236,16 +233,17 @@ def settle_single(components: Components, plan: PublicPlan) -> PublicPlan:
 
 
 def _batch(components: Components, modality: Mapping[str, object]) -> int:
-    """Return the number of images or texts per request: one for an API that takes no number."""
+    """Return the number of images or texts per request: one for an API that cannot make several."""
     fields = modality.get("fields")
     takes_none = isinstance(fields, tuple) and "n=" in fields
     return 1 if takes_none else min(components.settings.provider.batch, components.dialect.most)
 
 
 def choose_at_once(components: Components, batch: int) -> int:
-    """Return the default number of images in flight.
+    """Return the number of images in flight; the user's, or a default.
 
-    An API nearby gets two whole requests: it works on one while the client records the other's answer.
+    A nearby API gets two full requests, so that it works on one while the client records the other's
+    answer.
     """
     near = min(max(NEAR_AT_ONCE, 2 * batch), MOST_AT_ONCE)
     provider = components.settings.provider
@@ -253,7 +251,11 @@ def choose_at_once(components: Components, batch: int) -> int:
 
 
 def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
-    """Return the promise to listed secrets (``UsageError`` if the method needs a list and there is none)."""
+    """Return the promise to listed secrets; None for methods without one.
+
+    Raises:
+        UsageError: The method needs a list of secrets, and there is none.
+    """
     if method.parameters is not SecretEvolution:
         return None
     from pcevolve.keeper.private.secrets import find_secrets, make_promise
@@ -267,7 +269,7 @@ def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
 
 
 def _cells(components: Components, promise: Secrecy) -> int:
-    """Return the number of cells of each class that noise leaves visible."""
+    """Return the number of cells per class that stand out from the noise."""
     from pcevolve.keeper.private.secrets import compute_least_share
     from pcevolve.public.selectors.cells import choose_cells  # a method of its own, which few runs need
 
@@ -280,7 +282,7 @@ def _cells(components: Components, promise: Secrecy) -> int:
 
 
 def _require_fitting(components: Components) -> None:
-    """Refuse options that do not fit together, or the method."""
+    """Refuse options that contradict each other or the method."""
     settings = components.settings
     if not components.iterations and (settings.method.lookahead or settings.method.more):
         raise UsageError(
@@ -302,7 +304,7 @@ def _require_fitting(components: Components) -> None:
 
 
 def _require_workflow(components: Components) -> None:
-    """Refuse a dialect without its workflow, or a workflow that varies no image in a run with variations."""
+    """Refuse a missing workflow, or one that cannot vary images if the run has variations."""
     workflow = components.settings.provider.workflow
     if "workflow" in components.dialect.capabilities and not workflow:
         raise UsageError(
@@ -322,7 +324,7 @@ def _require_workflow(components: Components) -> None:
 
 
 def _require_prompts_vary(components: Components) -> None:
-    """Refuse options that do not apply if variations are new images by a prototype's prompt."""
+    """Refuse options about varied images if variations are new images from a prototype's prompt."""
     settings = components.settings
     if not components.iterations:
         raise UsageError(
@@ -341,14 +343,14 @@ def _strengths(components: Components, own: Schedule, advice: Advice | None) -> 
 
 
 def _appearance(components: Components) -> AppearanceMode:
-    """Return the method's appearance mode; ``auto`` needs a final selection, and is ``matched`` without one."""
+    """Return the user's or the method's appearance mode; without a final selection, ``auto`` becomes ``matched``."""
     keep = components.settings.method.keep or components.method.keep
     left_open = components.appearance == "auto" and keep != "selected"
     return "matched" if left_open else components.appearance
 
 
 def _schedule(settings: RunConfig, schedule: Schedule, advice: Advice | None) -> Schedule:
-    """Return the user's strengths; else the method's, within the model's recommended range."""
+    """Return the user's strengths; by default, the method's strengths within the model's recommended range."""
     low, high = (advice.low, advice.high) if advice else (0.0, 1.0)
     own, start, end = schedule, settings.method.strength_start, settings.method.strength_end
     return Schedule(
@@ -359,7 +361,7 @@ def _schedule(settings: RunConfig, schedule: Schedule, advice: Advice | None) ->
 
 
 def _template(settings: RunConfig, made: type[Modality]) -> str:
-    """Return the prompt: the user's, or the kind's default; without labels it has only the domain's words."""
+    """Return the user's prompt template, or the modality's default; without labels, it contains the domain alone."""
     if settings.provider.prompt_template != TEMPLATE:
         return settings.provider.prompt_template
     return made.unlabelled_template if settings.data.unlabelled else made.template

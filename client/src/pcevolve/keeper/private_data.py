@@ -1,4 +1,4 @@
-"""The data that a run reads: checks of their number, and which of them are used."""
+"""The data that a run reads: which of them are used, and whether their number is as declared."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pcevolve.public.selectors import AUTO, find_method
 from pcevolve.public.words import choose_labels
 
 MOST_APART = 1.5
-"""Largest ratio of a class's number of units to ``--shots``, or to another class's, and of the inverse."""
+"""Largest accepted ratio between a class's number of units and ``--shots``, or another class's, in either direction."""
 
 
 @dataclass(frozen=True, repr=False)
 class Shots:
-    """The number of units of each class, and the declared number.
+    """The real number of units of each class, and the declared number.
 
     Attributes:
         held: Privacy units of each class, by label; private.
@@ -42,12 +42,12 @@ class Shots:
 
     @property
     def even(self) -> bool:
-        """True if the classes hold about the same number."""
+        """True if the classes have about the same number."""
         return self.most <= MOST_APART * self.fewest
 
     @property
     def fit(self) -> bool:
-        """True if every class holds about the declared number, and about as many as the others."""
+        """True if every class has about the declared number, and about as many as the others."""
         return (
             self.even
             and self.most <= MOST_APART * self.declared
@@ -56,18 +56,19 @@ class Shots:
 
 
 SPLIT_SEED = 0
-"""Public seed that splits a library's public data into stand-ins for the private ones and the rest."""
+"""Public seed that splits bundled data into stand-ins for private ones and the rest."""
 
 
 NOTHING_LEFT = "--test rest: a class has no {kind} that was not drawn: draw fewer, or leave --test out"
-"""The refusal if every unit of a class is drawn; it names no class, which would reveal that class's private size."""
+"""The refusal if every unit of a class is drawn. It names no class, because that would reveal the class's size."""
 
 
 @dataclass(frozen=True, repr=False)
 class RunData:
-    """The data that a run reads; ``notes``, each with a title, are for the owner alone.
+    """The data that a run reads.
 
     Attributes:
+        notes: Notes for the owner alone, each with a title.
         noise_factor: As in ``Scope``.
     """
 
@@ -82,7 +83,7 @@ Held = TypeVar("Held", bound=PrivateItems)
 
 
 def draw_units(settings: RunConfig, held: Held, counted: str) -> tuple[Held, Held | None]:
-    """Return the units that a run uses, and the rest if they are drawn (``DataError`` for too few)."""
+    """Return the units that a run uses, and with a subsample the other units (``DataError`` for too few)."""
     if settings.data.subsample is None:
         return held, None
     from pcevolve.keeper.private.offers import tell_drawable
@@ -92,7 +93,7 @@ def draw_units(settings: RunConfig, held: Held, counted: str) -> tuple[Held, Hel
 
 
 def find_test(settings: RunConfig, data: PrivateDataset) -> str | None:
-    """Return what a run is measured on, or None (``UsageError`` if nothing can be measured)."""
+    """Return where the run's test data are, or None (``UsageError`` if there is only one class)."""
     if settings.data.test is not None and len(data.labels) == 1:
         raise UsageError(
             "--test measures a classifier, which makes no sense with a single class: leave it out"
@@ -101,7 +102,7 @@ def find_test(settings: RunConfig, data: PrivateDataset) -> str | None:
 
 
 def note_ids(ids: Iterable[str], kind: str) -> Iterator[str]:
-    """Yield names of units that may be one unit in two spellings; nothing is merged."""
+    """Yield warnings about names that may be two spellings of one unit; nothing is merged."""
     from pcevolve.keeper.private.spelling import find_respelled, find_shortened  # where units have names
 
     known = list(dict.fromkeys(ids))
@@ -120,7 +121,7 @@ def note_ids(ids: Iterable[str], kind: str) -> Iterator[str]:
 
 
 def note_companions(listing: Listing) -> Iterator[str]:
-    """Yield images that are named after another unit's, as masks and copies are."""
+    """Yield a warning about images that are named after another unit's image, such as masks and copies."""
     keys, names = listing.unit_keys, listing.names
     pairs = [(one, other) for one, other in find_companions(names) if keys[one] != keys[other]]
     if pairs:
@@ -133,11 +134,11 @@ def note_companions(listing: Listing) -> Iterator[str]:
 
 
 NAMED = 3
-"""Files, names or pairs in one line."""
+"""Largest number of files, names or pairs in one line."""
 
 
 def count_and_name(names: Sequence[str]) -> str:
-    """Return the number of names and the first few."""
+    """Return the number of names, and the first few."""
     if not names:
         return "none"
     more = ", ..." if len(names) > NAMED else ""
@@ -145,7 +146,7 @@ def count_and_name(names: Sequence[str]) -> str:
 
 
 def name_classes(data: PrivateDataset, words: Mapping[str, str] | None) -> PrivateDataset:
-    """Rename classes by their words in prompts, if given (``UsageError`` for other classes)."""
+    """Rename classes to their words in prompts, if given (``UsageError`` for other classes)."""
     return (
         data
         if words is None
@@ -154,12 +155,13 @@ def name_classes(data: PrivateDataset, words: Mapping[str, str] | None) -> Priva
 
 
 def leave_out_private(test: PrivateDataset, private: PrivateDataset, where: str) -> PrivateDataset:
-    """Leave out held-out data that are also private: they voted, and would flatter the choice.
+    """Leave out held-out items that are also private data: they voted, and would flatter the selection.
 
-    Only the owner's screen names them. A refusal would depend on the draw, and another draw would answer it.
+    Only the owner's screen shows their number. They are not refused, because a refusal would depend on the
+    subsample's seed, and the owner could draw again.
 
     Raises:
-        DataError: Nothing of a class is left.
+        DataError: No item of a class is left.
     """
     own = set(private.digests)
     kept = [place for place, digest in enumerate(test.digests) if digest not in own]
@@ -175,13 +177,13 @@ def leave_out_private(test: PrivateDataset, private: PrivateDataset, where: str)
 
 
 def trusts_shots(settings: RunConfig) -> bool:
-    """True if a run divides by ``--shots``: it looks at private data and releases no counts."""
+    """True if a run divides by ``--shots``, because it measures private data and releases no counts."""
     method = settings.method.name
     return not settings.get("class_counts") and (method == AUTO or find_method(method).selector is not None)
 
 
 def tell_on_screen(*lines: str) -> None:
-    """Tell the owner private facts at a terminal; elsewhere they might end up in a log, and ``check`` shows them."""
+    """Show the owner private facts at a terminal only, because a log might keep them; ``check`` shows them too."""
     screen = OwnerScreen()
     if screen.is_terminal:
         screen.print(*lines)
@@ -190,16 +192,16 @@ def tell_on_screen(*lines: str) -> None:
 def require_shots(
     settings: RunConfig, counts: Mapping[str, int], unit: str, drawable: Callable[[], Mapping[str, int]]
 ) -> None:
-    """Refuse classes that do not hold about ``--shots`` units, unless their counts are released.
+    """Refuse classes that do not have about ``--shots`` units each, unless their counts are released.
 
-    Only the owner's screen shows the counts. Controls, which look at nothing, may have any.
+    Only the owner's screen shows the counts. Controls, which measure nothing, may have any number.
 
     Args:
         counts: The real numbers, by label; private.
-        drawable: Returns how many units a draw could take, by label; private.
+        drawable: Returns the number of units that a subsample could draw, by label; private.
 
     Raises:
-        DataError: They do not; nothing was spent and nothing was sent.
+        DataError: The numbers differ too much; nothing was spent or sent.
     """
     shots = Shots(counts, settings.data.shots)
     if shots.fit or not trusts_shots(settings):

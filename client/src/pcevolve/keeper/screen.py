@@ -1,7 +1,7 @@
 """The owner's screen, on stderr, for processes with private data; it uses the standard library alone.
 
-At a terminal, which is the owner's, private work shows how much is done and how long the rest takes. A log is
-kept, so it gets a share alone: numbers and times follow from how many private images there are.
+At a terminal, which only the owner sees, private work shows the items done and the time left. A log may be
+kept, so it shows percentages alone: numbers and times would reveal how many private images there are.
 """
 
 from __future__ import annotations
@@ -25,31 +25,36 @@ from pcevolve.public.screen import (
 )
 
 NARROWEST = 20
-"""Fewest columns of text beside its title, however narrow the terminal is."""
+"""Least width of a text beside its title, in columns, even if the terminal is narrower."""
 _ERASE = "\r\x1b[K"
 _SHOWN_EVERY = 0.1  # seconds
 
 
 @dataclass(frozen=True)
 class OwnerScreen:
-    """The owner's screen; ``verbose`` shows every fact, ``quiet`` nothing."""
+    """The owner's screen.
+
+    Attributes:
+        verbose: Whether to show every fact.
+        quiet: Whether to show nothing.
+    """
 
     verbose: bool = False
     quiet: bool = False
 
     @property
     def is_terminal(self) -> bool:
-        """True if a person looks on, and the output is not kept; ``TTY_COMPATIBLE`` overrides it with 0 or 1."""
+        """True if output goes to a person and is not kept; ``TTY_COMPATIBLE`` overrides that with 0 or 1."""
         setting = os.environ.get("TTY_COMPATIBLE")  # as the runner's console reads it
         return not self.quiet and (setting == "1" if setting in ("0", "1") else sys.stderr.isatty())
 
     def print(self, *lines: str) -> None:
         for line in lines if not self.quiet else ():
-            # File names are foreign text, and must not command the terminal.
+            # File names are foreign text, which must not control the terminal.
             print(*map(blank_out, line.split("\n")), sep="\n", file=sys.stderr, flush=True)
 
     def print_facts(self, facts: Iterable[Fact]) -> None:
-        """Print facts, each with its title; long ones are wrapped."""
+        """Print facts, each with its title; long facts are wrapped."""
         lines = choose_lines(facts, self.verbose)
         across = max([TITLE_WIDTH, *(len(title) for title, _ in lines)])
         for title, text in lines:
@@ -58,7 +63,7 @@ class OwnerScreen:
 
     @contextmanager
     def show_work(self, title: str) -> Iterator[ProgressCallback]:
-        """Show progress of one long task; a task that ends quickly leaves no trace."""
+        """Show the progress of one long task; after a short task the screen is unchanged."""
         began = latest = time.monotonic()
 
         def show_progress(done: int, total: int) -> None:
@@ -80,7 +85,7 @@ class OwnerScreen:
 
 
 def _fold(text: str, columns: int) -> list[str]:
-    """Wrap a text to the screen's width; at least one line."""
+    """Wrap a text to the screen's width; return at least one line."""
     width = max(columns, NARROWEST)
     return [
         part

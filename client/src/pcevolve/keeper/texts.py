@@ -1,6 +1,6 @@
-"""Private texts: how they are read, and how a run is judged by them; see ``kind.PrivateKind``.
+"""Private texts: how they are read, and how they judge a run; see ``kind.PrivateKind``.
 
-Judges and measurements need torch, which takes seconds to load, so their functions import it themselves.
+Functions that judge or measure import torch themselves, because torch takes seconds to load.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def read_used(settings: RunConfig, path: Path, show_progress: ProgressCallback =
     if settings.data.unit_size and columns.unit is not None:
         require_unit_size(found.units, found.names, columns.unit, settings.data.unit_size)
     if settings.data.subsample is not None:
-        # Among all texts and before the draw: a refusal that depended on the seed would be answered by
-        # another one.
+        # Checked among all texts, before the draw: if the refusal depended on the seed, the owner could draw
+        # again.
         refuse_twins(found.names, found.texts, "text")
     found, rest = draw_units(settings, found, counted)
     data = found.dataset(columns.unit)
@@ -101,12 +101,12 @@ def check(
 
 
 def passes_over(path: Path) -> bool:
-    """Return False: among texts, a file of notes is a text, too."""
+    """Return False, because among texts a file of notes is a text too."""
     return False
 
 
 def make_independent(quick: bool = False) -> Evaluator:
-    """Return a judge on hashed words and word pairs; its training takes equally many steps for any number of texts."""
+    """Return a judge on hashed words and word pairs; the number of texts does not change its training steps."""
     from pcevolve.keeper.evaluation.heads import train_linear
     from pcevolve.keeper.evaluation.judge import Evaluator
     from pcevolve.keeper.texts import hash_ngrams
@@ -115,7 +115,7 @@ def make_independent(quick: bool = False) -> Evaluator:
 
 
 def find_copied_words(dataset: Labelled, private: Labelled) -> dict[str, object]:
-    """Find the longest run of words that a text of the dataset shares with a private one; see ``PrivateKind``."""
+    """Find the longest sequence of words that a text of the dataset shares with a private one; see ``PrivateKind``."""
     from pcevolve.keeper.texts import find_longest_copied_span
 
     words, place = find_longest_copied_span(dataset.images, private.images)
@@ -123,10 +123,11 @@ def find_copied_words(dataset: Labelled, private: Labelled) -> dict[str, object]
 
 
 def find_longest_copied_span(made: Sequence[Text | None], private: Sequence[Text | None]) -> tuple[int, int]:
-    """Find the longest run of words that occurs in a text of both sets, ignoring case.
+    """Find the longest sequence of words that occurs in texts of both sets, ignoring case.
 
     Returns:
-        Its number of words, and the index of the first synthetic text with it; 0, 0 if no word is common.
+        The number of words, and the index of the first synthetic text with the sequence; 0, 0 if no word is
+        common.
     """
     own = [(each or "").casefold().split() for each in private]
     best, place = 0, 0
@@ -149,7 +150,7 @@ FEATURES = 2**12
 
 
 def hash_ngrams(texts: Sequence[Text | None]) -> NDArray[np.float32]:
-    """Hash words and word pairs with signs (Weinberger et al. 2009): float32 of length 1, NaN without words."""
+    """Hash words and word pairs with signs (Weinberger et al. 2009): float32 rows of length 1; NaN without words."""
     from sklearn.feature_extraction.text import HashingVectorizer  # takes seconds to import
 
     hashing = HashingVectorizer(n_features=FEATURES, ngram_range=(1, 2), dtype=np.float32)

@@ -1,1 +1,1 @@
-"""An owner among several: its keys, its masks, and its answers to a coordinator, which sums them."""
+"""One of several owners: its keys, masks, and masked answers, and the coordinator that sums them."""

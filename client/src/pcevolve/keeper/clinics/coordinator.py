@@ -1,7 +1,8 @@
-"""The coordinator's side, without private data: makes the plan, and sums the owners' answers.
+"""The coordinator's process, which has no private data: makes the plan, and sums the owners' answers.
 
-It takes the place of a keeper, and needs no ledger: the owners' answers are in their ledgers. Asked again
-they answer the same, so a release that a crash cut off is rebuilt bit for bit.
+The coordinator takes the place of a keeper. It needs no ledger, because each owner's ledger holds that
+owner's answers. An owner repeats its answer when asked again, so a release that a crash interrupted is
+rebuilt bit for bit.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from pcevolve.public.transcript.records import Planned, RecordedRelease
 
 
 def stand_in(path: Path, kind: str) -> RunData:
-    """Return an empty stand-in for data: the roster's classes and units without items."""
+    """Return an empty dataset with the roster's classes and kind of unit."""
     roster = Roster.read(path)
     nobody = np.empty(0, dtype=np.int64)
     empty = PrivateDataset(tuple(sorted(roster.labels)), (), nobody, (), unit_name=roster.unit or kind)
@@ -50,7 +51,7 @@ class _Adding:
     summing: Summing
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Make the frame of a release, in public."""
+        """Compute the frame of a release, which is public work."""
         if query.iteration:
             _ = self.summing.join(query.iteration, pool).coordinates
 
@@ -60,10 +61,14 @@ class _Adding:
 
 
 class Coordinator(Keeper):
-    """One run's side without private data, with one method per message of its runner."""
+    """The side of a run that has no private data, with one method per message of the runner."""
 
     def __init__(self, run: CheckedRun, screen: OwnerScreen, confinement: Confinement | None = None) -> None:
-        """Read the roster (``UsageError`` for a method whose releases are not sums, before anything is sent)."""
+        """Read the roster.
+
+        Raises:
+            UsageError: The method's releases are not sums, or the run has a noise seed; nothing was sent.
+        """
         super().__init__(run, screen, confinement)
         roster = find_roster(run.settings.data.private)
         assert roster is not None
@@ -93,7 +98,7 @@ class Coordinator(Keeper):
                     self._recorded[entry.record.receipt.iteration] = entry.record.receipt
         else:
             self._folder.refuse_strange_release()
-        # Priced before the first contact with the API, so that refusals come before anything is sent.
+        # Priced before the API is first contacted, so that a refusal sends nothing.
         self._add_owners(resolve_plan(components, asked.run_id))
         _ = components.encoder
         return protocol.Prepared(method_reason=components.reason, encoder_reason=components.encoder_reason)
@@ -125,10 +130,10 @@ class Coordinator(Keeper):
         return messages.Asked(question=summing.ask(query.iteration, pool, asked.head, asked.exchanges))
 
     def add(self, asked: messages.Add) -> protocol.Released:
-        """Make a release from the owners' answers, or return a recorded one.
+        """Make a release from the owners' answers, or return the recorded one.
 
         Raises:
-            ProtocolError: An answer is not its owner's, or the sum is invalid; nothing follows from them.
+            ProtocolError: An answer is not from its owner, or the sum is invalid; nothing is released.
         """
         summing, selection = self._require_summing(), self._require_selection()
         query, lineage = self._query(asked.iteration), selection.lineage

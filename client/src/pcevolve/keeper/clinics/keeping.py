@@ -1,4 +1,4 @@
-"""Processes of a run of several owners: the coordinator's without private data, and an owner's with them."""
+"""Processes of a run of several owners: the coordinator's, without private data, and an owner's, with them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUESTION: Final = "Take part in this run, with your data as they are?"
 
 
 def add_up(orders: Mapping[str, Any], _enforced: Enforcement, _up: Pipe, asks: Pipe, across: Pipe) -> None:
-    """Be the coordinator's process that makes the plan and sums answers."""
+    """Run as the coordinator's process, which makes the plan and sums answers."""
     run, screen = read_orders(orders)
     with decoded_elsewhere(asks), spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
         try:
@@ -42,7 +42,7 @@ def add_up(orders: Mapping[str, Any], _enforced: Enforcement, _up: Pipe, asks: P
 
 @dataclass(frozen=True)
 class _ConsentOfLauncher:
-    """The person's consent through the parent process, which has neither network nor private files."""
+    """The person's consent, obtained by the parent process, which has neither network nor private files."""
 
     up: Pipe
 
@@ -54,7 +54,7 @@ class _ConsentOfLauncher:
 
 
 def own(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, across: Pipe) -> None:
-    """Be an owner's process with the private data."""
+    """Run as an owner's process, which has the private data."""
     screen = _prepare(orders)
     if not enforced.is_whole:
         screen.print(f"NOTE: private files and the network are two processes: {enforced}")
@@ -71,7 +71,7 @@ def own(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, 
 
 @at_door()
 def own_at_door(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, across: Pipe) -> None:
-    """Be an owner's process for a front that is another command, connected by a socket file."""
+    """Run as an owner's process whose front end is another command, connected through a socket file."""
     screen = _prepare(orders)
 
     def make() -> Owner:

@@ -1,6 +1,6 @@
-"""An owner's private key: a file that only its owner can read, and its operations.
+"""An owner's private key: a file that only its owner can read, and the key's operations.
 
-Each pair of owners adds and subtracts the same mask, which looks random to all others.
+For each pair of owners, one adds a mask that the other subtracts. The mask looks random to everyone else.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ class OwnerKey:
 
     @property
     def public(self) -> str:
-        """The public key's text for the roster."""
+        """The public key, as text for the roster."""
         parts = self.signing.public_key().public_bytes_raw(), self.agreement.public_key().public_bytes_raw()
         return spell_key(b"".join(parts))
 
     def agree(self, other: bytes) -> bytes:
-        """Return the secret shared with the owner of an X25519 key."""
+        """Return the secret shared with the owner of an X25519 public key."""
         try:
             return self.agreement.exchange(X25519PublicKey.from_public_bytes(other))
         except ValueError:
@@ -98,12 +98,12 @@ _NUMBER_BYTES: Final = 8
 def make_mask(key: OwnerKey, clinics: Clinics, place: int, question: str, size: int) -> Residues:
     """Return one owner's mask for one question, uint64 ``(size,)``; the masks of all owners add up to 0.
 
-    ``y_i = sum_{j>i} m_ij - sum_{j<i} m_ji`` modulo 2^64; ``m_ij`` is ChaCha20 keyed by the secret of i and
-    j.
+    ``y_i = sum_{j>i} m_ij - sum_{j<i} m_ji`` modulo 2^64. ``m_ij`` is a ChaCha20 stream, keyed by the
+    shared secret of owners i and j.
 
     Args:
-        question: Digest of the question. For another question an owner has another mask, so that answers to
-            two questions never cancel.
+        question: Digest of the question. Masks of different questions differ, so that subtracting an
+            owner's answers to two questions does not cancel its mask.
     """
     total = np.zeros(size, dtype=np.uint64)
     for other, owner in enumerate(clinics.owners):
@@ -117,7 +117,7 @@ def make_mask(key: OwnerKey, clinics: Clinics, place: int, question: str, size: 
 def _expand(secret: bytes, clinics: Clinics, question: str, pair: tuple[int, int], size: int) -> Residues:
     info = b"/".join((_PURPOSE, clinics.digest.encode(), question.encode(), b"%d/%d" % pair))
     key = HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(secret)
-    # No nonce is needed: each key, which includes the question, is used for one stream.
+    # No nonce is needed: the key depends on the question, so each key is used for one stream.
     stream = Cipher(ChaCha20(key, b"\0" * 16), mode=None).encryptor()
     data = stream.update(b"\0" * (_NUMBER_BYTES * size)) + stream.finalize()
     return np.frombuffer(data, dtype="<u8").astype(np.uint64)

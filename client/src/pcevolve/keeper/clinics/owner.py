@@ -1,7 +1,4 @@
-"""An owner's private side in a run of several owners.
-
-Reads its data, checks the plan, and answers within its budget.
-"""
+"""One owner's private side in a run of several owners: reads its data, checks the plan, answers within its budget."""
 
 from __future__ import annotations
 
@@ -49,18 +46,18 @@ from pcevolve.public.selectors.choosing import Chooser, Rendition, find_frame
 from pcevolve.public.transcript.chain import StoredFiles
 
 AGREED = "agreed.json"
-"""The plan that a person agreed to."""
+"""File with the digest of the plan that a person agreed to."""
 
 
 @dataclass(frozen=True)
 class OwnOptions:
-    """An owner's options, of which the coordinator learns nothing.
+    """An owner's options; the coordinator learns none of them.
 
     Attributes:
-        folder: Folder of the copy of the coordinator's record.
-        texts: Columns of a table of texts.
-        lifetime: ε that all runs together may spend on a unit.
-        most: ε that this plan may spend on a unit, whoever agrees to it.
+        folder: Folder with the owner's copy of the coordinator's record.
+        texts: Names of the text column and the label column of a table.
+        lifetime: Largest ε that all runs together may spend on a unit.
+        most: Largest ε that this plan may spend on a unit, even with consent.
     """
 
     private: str
@@ -76,31 +73,34 @@ class OwnOptions:
 
 
 class Consent(Protocol):
-    """The person's consent to a plan; it does not come through the process with the network, which brought the plan."""
+    """The person's consent to a plan.
+
+    Consent must not come through the process with the network, because that process received the plan.
+    """
 
     def ask(self) -> None:
-        """Report that a plan is shown and waits for an answer."""
+        """Report that a plan is shown and that consent is awaited."""
         ...
 
     def is_given(self) -> bool:
-        """Wait for the answer; True for yes."""
+        """Wait for the person's answer; return True for yes."""
         ...
 
 
 @dataclass
 class _Question:
-    """The record as the ledger sees it: a question commits to it."""
+    """The record as the account sees it: each payment is stored with the digest of the question that it answers."""
 
     head: str = ""
 
     def has(self, _receipt: object) -> bool:
-        """False: an owner's record has the sum, not what it paid for."""
+        """Return False: an owner's record holds sums, never the receipts of the owner's own ledger."""
         return False
 
 
 @dataclass(frozen=True, repr=False)
 class SummedViews:
-    """One owner's data, as ``Summing`` asks for them."""
+    """One owner's data in the form that ``Summing`` requires."""
 
     views: PrivateViews
 
@@ -134,10 +134,10 @@ class _Work:
 
 
 class Owner:
-    """One owner's private side, with one method per message of its front."""
+    """One owner's private side, with one method per message of the owner's front end."""
 
     def __init__(self, options: OwnOptions, screen: OwnerScreen, consent: Consent) -> None:
-        """Read the roster and the key (``UsageError`` if the key's owner is not in the roster)."""
+        """Read the roster and the key (``UsageError`` if the roster does not contain the key)."""
         self._began = time.monotonic()
         self._options, self._screen, self._consent = options, screen, consent
         self._folder = RunFolder(options.folder)
@@ -160,20 +160,20 @@ class Owner:
         return "Owner"
 
     def introduce(self, _asked: messages.Introduce) -> messages.Introduced:
-        """Introduce this owner, by a signature for this roster alone."""
+        """Identify this owner by a signature that is valid for this roster only."""
         roster = self._roster.clinics.digest
         token = self._key.signing.sign(messages.state_presence(roster))
         return messages.Introduced(owner=self._place, roster=roster, token=base64.b64encode(token))
 
     def consider(self, _asked: messages.Consider) -> messages.Considered:
-        """Read the data, and check that the plan is what was agreed on and can be paid for.
+        """Read the data; check that the plan follows the roster and that the owner can pay for it.
 
-        The answer leaves at a whole tick since the owner began.
+        The answer is delayed to a whole tick after the owner began.
 
         Raises:
-            BudgetError: Not enough is left.
+            BudgetError: Too little of the budget is left.
             DataError: The data are unusable, or differ from the roster.
-            LedgerError: The ledger knows another plan of this run, or cannot pay for it.
+            LedgerError: The owner agreed to another plan of this run, or the ledger cannot pay for the run.
             ModelError: The encoder that the plan names is unavailable.
             ProtocolError: The plan differs from the roster.
         """
@@ -213,7 +213,7 @@ class Owner:
         """Enter the run in the ledger, and sign its plan.
 
         Raises:
-            BudgetError: Not enough is left any more.
+            BudgetError: Too little of the budget is left by now.
             DeclinedError: The person declined; nothing was spent.
             LedgerError: The run began with other data or another plan.
         """
@@ -223,7 +223,8 @@ class Owner:
         if not (self._has_agreed(work.plan, work.account) or self._consent.is_given()):
             raise DeclinedError("Not taking part. Nothing was spent")
         with self._padding.section():
-            # Another run may have begun while the person decided, and the other owners would pay for nothing.
+            # Checked again: another run may have spent the budget meanwhile, and the other owners would pay
+            # in vain.
             work.account.require(work.events)
             write_private(self._find_own(work.plan) / AGREED, {"plan": asked.plan, "owner": self._place})
             work.account.enrol()
@@ -236,12 +237,12 @@ class Owner:
         return messages.Checked()
 
     def answer(self, asked: messages.Answer) -> messages.PaidAnswer:
-        """Answer a question about recorded candidates: charged, committed, and unchanged ever after.
+        """Answer a question about recorded candidates; the answer is charged and stored, and never changes.
 
         Raises:
-            BudgetError: Not enough is left; nothing was drawn.
+            BudgetError: Too little of the budget is left; nothing was drawn.
             LedgerError: This access was paid for another question.
-            ProtocolError: The question is not the plan's next one, or not about this record.
+            ProtocolError: The question is not the plan's next one, or is about another record.
         """
         work, question = self._require_work(), asked.question
         if not work.account.enrolled:
@@ -271,7 +272,7 @@ class Owner:
         return messages.PaidAnswer(answer=SignedAnswer.of(self._place, vector, signature))
 
     def finish(self, result: Finish) -> Done:
-        """Read the end of the record, tell the owner what was sent, and store the run's figures."""
+        """Read the end of the record, show the owner the size of what was sent, and store the run's figures."""
         work = self._require_work()
         work.record.catch_up()
         accesses = range(len(work.summing.list_accesses()))
@@ -282,7 +283,7 @@ class Owner:
         return Done()
 
     def close(self, _asked: Close = Close()) -> None:  # noqa: B008 - frozen
-        """Report private work that was longer than its ticks, and close the ledger."""
+        """Report private work that took longer than its tick, and close the ledger."""
         if self._padding.longest > self._padding.tick:
             self._screen.print(
                 f"WARNING: private work took longer than the {self._padding.tick:g} s to which it is padded, so the "
@@ -291,7 +292,7 @@ class Owner:
         self._open.close()
 
     def _pay(self, work: _Work, question: Question, before: Sequence[Exchange]) -> bytes:
-        """Return the answer's vector: from the ledger, or computed, charged and committed in one transaction."""
+        """Return the answer from the ledger; without one, compute, charge and store it in one transaction."""
         query = self._name(work, question)
         known = work.account.entries.payment(query)
         if known is not None:
@@ -302,7 +303,7 @@ class Owner:
                 )
             return work.account.read_measured(query.iteration)
         pool = work.lineage.pool(question.iteration)
-        # Before the transaction: other runs wait while it is open.
+        # Computed before the transaction, because other runs wait while it is open.
         left = work.summing.leave(pool, question, before, work.views)
         paying = [event for event in work.summing.events[question.iteration] if not event.free]
         mask = make_mask(self._key, work.summing.clinics, self._place, question.digest, left.values.size)
@@ -315,12 +316,12 @@ class Owner:
         return work.account.read_measured(query.iteration)
 
     def _name(self, work: _Work, question: Question) -> Query:
-        """Name an access by its number in the plan, under which the ledger keeps it."""
+        """Return the ledger's name for an access: its number in the plan."""
         place = work.summing.list_accesses().index((question.iteration, question.part))
         return Query(work.plan.run_id, place)
 
     def _owns(self, exchange: Exchange) -> bool:
-        """True if an exchange has the answer in this owner's ledger for its question."""
+        """True if an exchange contains this owner's answer as the ledger holds it for that question."""
         work, question = self._require_work(), exchange.question
         if (question.iteration, question.part) not in work.summing.list_accesses():
             return False
@@ -331,11 +332,11 @@ class Owner:
         return known is not None and known.record == question.digest and own == [vector]
 
     def _find_own(self, plan: PublicPlan) -> Path:
-        """Return the owner's own folder for a run, beside its ledger: the coordinator may be on the same machine."""
+        """Return the owner's folder for a run. It is beside the ledger, because all owners may use one machine."""
         return self._options.ledger.absolute().parent / "joined" / plan.run_id
 
     def _has_agreed(self, plan: PublicPlan, account: Account) -> bool:
-        """True if a person agreed to exactly this plan (``LedgerError`` if to another plan of the same run)."""
+        """True if the person agreed to exactly this plan (``LedgerError`` if to another plan of the same run)."""
         path = self._find_own(plan) / AGREED
         if not path.exists():
             return False
@@ -358,7 +359,7 @@ class Owner:
         return Chooser(plan, encoder, StoredFiles(self._folder.bodies).file, selector)
 
     def _require_cheap(self, plan: PublicPlan, events: Sequence[Event]) -> None:
-        # The coordinator chooses the plan's delta, and at some delta any epsilon is small.
+        # The coordinator chooses the plan's delta, and any epsilon becomes small at a large enough delta.
         most, delta = self._options.most, min(plan.privacy.delta, USUAL_DELTA)
         if most is not None and not within(events, Budget(most, delta)):
             raise BudgetError(

@@ -1,4 +1,4 @@
-"""An owner's check of a coordinator's plan: compare it with the roster, describe it, and read the data for it."""
+"""An owner's check of a coordinator's plan: compare it with the roster, describe it, and read the data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def require_plan(plan: PublicPlan, roster: Roster, place: int) -> None:
-    """Refuse a plan for other owners, classes or units than the roster's (``ProtocolError`` names the difference)."""
+    """Refuse a plan whose owners, classes or unit differ from the roster's (``ProtocolError`` names the difference)."""
     owners, kind = plan.clinics, plan.modality.kind
     if owners != roster.clinics:
         raise ProtocolError(
@@ -52,10 +52,10 @@ def require_plan(plan: PublicPlan, roster: Roster, place: int) -> None:
 def read_data(
     plan: PublicPlan, roster: Roster, place: int, options: OwnOptions, screen: OwnerScreen
 ) -> tuple[PrivateDataset, list[Fact]]:
-    """Read the owner's data under the plan's labels, with notes for the owner alone.
+    """Read the owner's data under the plan's labels; the notes are for the owner alone.
 
     Raises:
-        DataError: They are unusable, have other classes or units, or differ in number from the roster.
+        DataError: The data are unusable, have other classes or units, or differ in number from the roster.
     """
     columns = zip(("text_column", "label_column"), options.texts, strict=True)
     own = {"unit_map": options.unit_map, "encoder_weights": options.weights, **dict(columns)}
@@ -97,7 +97,7 @@ def read_data(
 
 
 def describe_plan(plan: PublicPlan, place: int, account: Account, events: Sequence[Event]) -> Iterator[Fact]:
-    """Describe a plan for the owner: who, what, and its cost by the owner's ledger."""
+    """Describe a plan for the owner: its participants, its classes and method, and its cost by the owner's ledger."""
     owners, delta = plan.clinics, plan.privacy.delta
     assert owners is not None
     names = ", ".join(each.name for each in owners.owners)
@@ -125,7 +125,7 @@ def describe_plan(plan: PublicPlan, place: int, account: Account, events: Sequen
 
 
 def describe_protection(plan: PublicPlan, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
-    """Yield what one unit of an owner bears, against all but t owners and against all others, computed."""
+    """Yield the computed privacy loss of one unit, first against all but t owners, then against all other owners."""
     owners, delta = plan.clinics, plan.privacy.delta
     assert owners is not None
     alone = [owners.weaken(event) for event in events]
@@ -146,7 +146,11 @@ def describe_protection(plan: PublicPlan, events: Sequence[Event]) -> Iterator[t
 
 
 def describe_sent(sizes: Sequence[int]) -> Fact:
-    """Describe what left this owner in a run, by the sizes of its answers, bytes."""
+    """Describe the messages that this owner sent in a run.
+
+    Args:
+        sizes: Size of each answer, in bytes.
+    """
     answers = f"{spell_count(len(sizes), 'answer')} of {spell_size(sum(sizes))}"
     return Fact(
         "sent",

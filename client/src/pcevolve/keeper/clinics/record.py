@@ -1,6 +1,6 @@
-"""An owner's copy of the coordinator's record; every line is checked before anything is answered.
+"""An owner's copy of the coordinator's record; every line is checked before the owner answers.
 
-What the copy has of the owner was paid for in the owner's ledger.
+Each of the owner's answers in the copy must be in the owner's ledger.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def find_plan(folder: RunFolder) -> PublicPlan:
 
 
 class CopiedRecord:
-    """Follows a coordinator's record line by line, and builds the same pools.
+    """Reads a coordinator's record line by line, and builds the same pools of candidates.
 
     Attributes:
         head: Digest of the last line that was read.
@@ -44,10 +44,10 @@ class CopiedRecord:
     def __init__(
         self, folder: RunFolder, lineage: Lineage, summing: Summing, owns: Callable[[Exchange], bool]
     ) -> None:
-        """Begin with no line of the record read.
+        """Start before the record's first line.
 
         Args:
-            owns: Whether an exchange has this owner's answer to its question.
+            owns: Whether an exchange contains this owner's own answer to its question.
         """
         self.head = GENESIS
         self._folder, self._lineage, self._summing, self._owns = folder, lineage, summing, owns
@@ -58,8 +58,8 @@ class CopiedRecord:
         """Read and check new lines.
 
         Raises:
-            ProtocolError: A release does not follow from the answers of all owners, or contains another
-                answer of this owner than it gave.
+            ProtocolError: A release does not follow from the answers of all owners, or contains an answer
+                in this owner's name that the owner did not give.
             TranscriptError: The record is damaged.
         """
         for entry in islice(read(self._folder.transcript), self._seen, None):
@@ -73,7 +73,7 @@ class CopiedRecord:
             self._check(entry.record)
 
     def _note(self, received: Received) -> None:
-        """Name a call's outputs, and embed them if a release will compare them."""
+        """Assign ids to a call's outputs, and embed the outputs if a release will compare them."""
         call, made = note_received(self._lineage, received)
         self._summing.chooser.receive(call, made)
 
@@ -101,9 +101,9 @@ class CopiedRecord:
 
 
 def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
-    """Return what the copy has of an owner that its ledger lacks; None if they agree.
+    """Describe the owner's answers in the copy that the owner's ledger lacks; None if there are none.
 
-    The ledger may be ahead, by answers that the coordinator has not recorded yet.
+    The ledger may hold further answers that the coordinator has not recorded yet.
     """
     paid = {each.record: each.receipt.measured for each in ledger.payments(run.opened.run_id)}
     try:

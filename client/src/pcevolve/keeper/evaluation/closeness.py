@@ -1,8 +1,8 @@
 """Measure how close a synthetic set is to real data in an encoder's space; every number here is private.
 
-Distances are computed in blocks of rows, never as a matrix of all pairs. All figures are biased for few
-images (a Fréchet distance over 10 shots says little), so they are comparable only between sets of equal size
-on the same encoder.
+Distances are computed in blocks of rows, never as a matrix of all pairs. All figures are biased for small
+sets: a Fréchet distance over 10 shots means little. Compare figures only between sets of equal size on the
+same encoder.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pcevolve.keeper.evaluation.judge import Features, find_usable
 
 FloatArray = NDArray[np.float64]
 PAIRS = 2**23
-"""Most pairs in one block: 64 MiB."""
+"""Largest number of pairs in one block, which takes 64 MiB."""
 
 
 def distances(rows: FloatArray, others: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield distances of rows to all others, float64 ``(rows of the block, others)``, block after block.
+    """Yield the distances from rows to all others, block by block, float64 ``(rows of the block, others)``.
 
     Args:
         rows: float64 ``(rows, dimension)``.
@@ -40,7 +40,10 @@ def nearest(rows: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def radii(rows: FloatArray, rank: int) -> FloatArray:
-    """Return the distance of each row to its ``rank``-th neighbour among the rows, float64 ``(rows,)``; 0 is itself."""
+    """Return the distance of each row to its ``rank``-th neighbour among the rows, float64 ``(rows,)``.
+
+    Rank 0 is the row itself.
+    """
     found = np.empty(len(rows))
     for block, gaps in distances(rows, rows):
         found[block] = np.partition(gaps, rank, axis=1)[:, rank]  # copied: a view would keep the whole block
@@ -48,19 +51,19 @@ def radii(rows: FloatArray, rank: int) -> FloatArray:
 
 
 def inside(points: FloatArray, centres: FloatArray, radius: FloatArray) -> NDArray[np.bool_]:
-    """Mark the points within the reach of some centre, bool ``(points,)``.
+    """Mark the points within the radius of at least one centre, bool ``(points,)``.
 
     Args:
         points: float64 ``(points, dimension)``.
         centres: float64 ``(centres, dimension)``.
-        radius: float64 ``(centres,)``.
+        radius: Radius of each centre, float64 ``(centres,)``.
     """
     return np.concatenate([(gaps <= radius).any(axis=1) for _, gaps in distances(points, centres)])
 
 
 _NEIGHBOURS = 3
 FEWEST = _NEIGHBOURS + 2
-"""Fewest usable images for a distance."""
+"""Fewest usable images for which a distance is computed."""
 
 
 def _frechet(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
@@ -78,7 +81,7 @@ def _root(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 FEW = 1000
-"""Images below which distances between distributions say little; the papers take ten to fifty thousand."""
+"""Number of images below which distances between distributions mean little; the papers use 10,000 to 50,000."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,7 +92,7 @@ class Closeness:
         frechet: Squared Fréchet distance of two Gaussians (FID on this encoder), >= 0.
         precision: Share of synthetic images inside the real set's support, 0..1.
         recall: Share of real images inside the synthetic set's support, 0..1.
-        few: Whether either set is too small for the figures to say much by themselves.
+        few: Whether either set is too small for its figures to mean much by themselves.
     """
 
     frechet: float
@@ -106,8 +109,8 @@ def measure_closeness(one: FloatArray, other: FloatArray) -> Closeness:
     """Compare embeddings of synthetic images with those of real ones, float64 ``(images, dimension)``, finite.
 
     Args:
-        one: The synthetic images', at least ``FEWEST``.
-        other: The real ones', as many or more.
+        one: Embeddings of the synthetic images, at least ``FEWEST``.
+        other: Embeddings of the real images, at least as many.
 
     Source: Heusel et al. 2017 (Fréchet), Kynkäänniemi et al. 2019 with 3 neighbours (precision, recall).
     """
@@ -120,7 +123,7 @@ def measure_closeness(one: FloatArray, other: FloatArray) -> Closeness:
 
 
 COPY_SHARE = 0.1
-"""A synthetic image counts as a copy within this share of a test image's typical distance."""
+"""A synthetic image nearer to a private one than this share of a test image's typical distance counts as a copy."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,10 +132,11 @@ class Memorisation:
 
     Attributes:
         closer: Share of the synthetic images that are nearer to their nearest private image than to their
-            nearest test image, of equally many of both. Without memorisation it is about one half; with ten
-            shots chance moves it far.
-        ratio: Median over synthetic images of the distance to the nearest private over that to the nearest
-            test image.
+            nearest test image, with equally many of both. Without memorisation the share is about one half.
+            With ten shots, chance alone changes it widely.
+        copies: Indices of the synthetic images that count as copies of private ones.
+        ratio: Median, over synthetic images, of the distance to the nearest private image divided by the
+            distance to the nearest test image.
     """
 
     closer: float
@@ -144,8 +148,8 @@ def measure_memorisation(synthetic: FloatArray, private: FloatArray, test: Float
     """Compare distances of embeddings, float64 ``(images, dimension)``, finite.
 
     Args:
-        test: Other images of the same kind; the larger of the two sets is subsampled to the smaller one's
-            size.
+        test: Embeddings of other images of the same kind. The larger of the sets ``private`` and ``test``
+            is subsampled to the size of the smaller one.
     """
     random, count = np.random.default_rng(0), min(len(private), len(test))
     mine, others = (rows[random.permutation(len(rows))[:count]] for rows in (private, test))
@@ -164,11 +168,11 @@ def describe_embeddings(
     real: Features,
     names: Sequence[str],
 ) -> dict[str, object]:
-    """Measure a dataset and its control against real data, and the dataset's copies of private data.
+    """Measure a dataset and its control against real data, and find the dataset's copies of private data.
 
     Args:
-        made: Embeddings of the dataset, ``(items, dimension)``; an item without one is a row that is not finite.
-        names: The dataset's items.
+        made: Embeddings of the dataset, ``(items, dimension)``; rows of unusable items are not finite.
+        names: Names of the dataset's items.
     """
     found: dict[str, object] = {}
     test = _drop_unusable(real)

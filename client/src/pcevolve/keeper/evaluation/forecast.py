@@ -1,4 +1,4 @@
-"""Forecast the time of judging: a little of each judge's work is measured first."""
+"""Forecast the time that judging takes, from a short measurement of each judge."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pcevolve.public.media import Item
 from pcevolve.public.screen import ProgressCallback
 
 FEW = 16
-"""Items that are embedded, and steps that are trained, for the measurement."""
+"""Number of items that are embedded, and of steps that are trained, for the measurement."""
 FORWARD = 1 / 3
-"""Time of classifying relative to a training step on as many items."""
+"""Time to classify some items, relative to a training step on as many items."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class JudgePace:
 
     Attributes:
         look: Time to embed one item, using all threads.
-        row: Per item in a training step of one classifier, while each thread trains one.
+        row: Time per item in a training step of one classifier, while each thread trains one.
     """
 
     look: float
@@ -35,7 +35,7 @@ class JudgePace:
 
     @classmethod
     def of(cls, judge: Evaluator, items: Sequence[Item | None], classes: int) -> JudgePace:
-        """Measure it on some items; one-time loading does not count."""
+        """Measure the times on a few items; the measurement leaves out one-time loading."""
         few = items[:FEW]
         judge.look(few[:1])
         began = perf_counter()
@@ -49,7 +49,7 @@ class JudgePace:
         threads = thread_count()
 
         def train(most: int) -> None:
-            # As many at once as later: threads of small steps wait for each other.
+            # As many classifiers at once as later, because threads with small steps slow each other down.
             judge.predictions([[Training(rows, targets, classes, most=most)] * threads], rows[:1])
 
         train(1)
@@ -58,15 +58,16 @@ class JudgePace:
         return cls(look, (perf_counter() - began) / threads / FEW / BATCH)
 
     def train(self, items: int, tested: int) -> float:
-        """Return the seconds of one classifier's training and test, with all threads on several classifiers."""
+        """Return the seconds that one classifier takes to train and test, while all threads train classifiers."""
         return self.row * (heads.STEPS * min(items, BATCH) + FORWARD * tested)
 
 
 @dataclass
 class Forecast:
-    """The work done, of all work, in seconds; ``show_progress`` gets it in milliseconds.
+    """Finished work out of all work, in seconds; reports to ``show_progress`` in milliseconds.
 
-    It is called for each hundredth of the whole: smaller pieces give no reliable estimate of the rest.
+    ``show_progress`` is called after each hundredth of the whole. Smaller steps give no reliable estimate
+    of the remaining time.
     """
 
     show_progress: ProgressCallback
@@ -75,7 +76,7 @@ class Forecast:
     last: float = field(default=0.0)
 
     def add(self, seconds: float) -> None:
-        """Count finished work."""
+        """Add finished work."""
         self.done = min(self.done + seconds, self.whole)
         if self.done - self.last >= self.whole / 100 or self.done == self.whole:
             self.last = self.done

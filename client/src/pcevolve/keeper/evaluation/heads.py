@@ -1,6 +1,7 @@
-"""A linear head on frozen features, and a small network trained from scratch, for the judges of a dataset.
+"""Two classifiers for judging datasets: a linear head on frozen features, and a small network trained from scratch.
 
-Each network draws its randomness from an explicit seed and its own generator; torch's global one is not used.
+Each network draws its randomness from an explicit seed and its own generator, never from torch's global
+one.
 """
 
 from __future__ import annotations
@@ -26,22 +27,23 @@ _CNN_WIDTHS = (3, 16, 32, 64, 64)
 BATCH = 64
 STEPS = 400
 QUICK_STEPS = 100
-"""Steps of the convolutional network if someone waits for it."""
+"""Training steps of the convolutional network when a person waits for the result."""
 _LINEAR_RATE = 1e-2
 _CNN_RATE = 2e-3
 _WEIGHT_DECAY = 1e-3
-# A coordinate that hardly varies in the training set must not be blown up on real data.
+# A lower bound, because dividing by a tiny spread of the training set would inflate that coordinate on real
+# data.
 _LEAST_SCALE = 0.05  # of the mean standard deviation
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Training:
-    """A labelled training set; finite features ``(images, ...)``, int64 targets, class count.
+    """A labelled training set: finite features ``(images, ...)``, int64 targets, number of classes.
 
     Attributes:
-        stopping: Set when its results are no longer wanted: every training on it then ends by
+        stopping: Set when the results are no longer wanted; every training on this set then raises
             ``CancelledError``.
-        most: Steps after which training ends early, to measure a step's time; None for all.
+        most: Largest number of training steps, used to measure a step's time; None for no limit.
     """
 
     features: NDArray[np.floating]
@@ -51,7 +53,7 @@ class Training:
     most: int | None = None
 
     def batches(self, generator: torch.Generator, size: int, steps: int) -> Iterator[Tensor]:
-        """Yield a fixed number of batches of indices, every image once per pass."""
+        """Yield a fixed number of batches of indices; each pass contains every image once."""
         left = steps if self.most is None else min(steps, self.most)
         while left:
             for batch in torch.split(torch.randperm(len(self.targets), generator=generator), size)[:left]:

@@ -1,4 +1,4 @@
-"""Judges: classifiers trained on a dataset, and their predictions for held-out real data; every number is private.
+"""Judges: classifiers that are trained on a dataset and predict held-out real data; every number is private.
 
 Source: Ravuri & Vinyals 2019, "Classification Accuracy Score for Conditional Generative Models"; PCEvolve,
 section 5 (a new head on a frozen encoder).
@@ -23,19 +23,19 @@ from pcevolve.public.media import Item
 Features: TypeAlias = NDArray[np.floating]
 """A judge's features, ``(items, ...)``: a row for each image or text."""
 LabelledSet: TypeAlias = tuple[Sequence[Item | None], Sequence[int]]
-"""Images or texts, and the class of each, an index into the labels."""
+"""Images or texts, and the class of each as an index into the labels."""
 IntArray: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Extracts features of images, and trains a classifier on them.
+    """Extracts features of items, and trains a classifier on the features.
 
     Attributes:
-        name: An encoder's name, or ``cnn`` or ``ngrams``, which need none.
-        voted: Whether it selected the candidates, which flatters the selection.
-        look: From images to features, a row each; NaN for unusable ones.
-        train: From features and a seed to a classifier.
+        name: Name of an encoder, or ``cnn`` or ``ngrams``, which use no encoder.
+        voted: Whether this encoder selected the candidates; if so, its accuracy flatters the selection.
+        look: Maps items to features, one row each; rows of unusable items are NaN.
+        train: Maps a training set and a seed to a classifier.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Evaluator:
         features: Features,
         show_done: Callable[[], None] = lambda: None,
     ) -> list[list[NDArray[np.int64]]]:
-        """Train classifiers on sets, several at once; return their predictions for other features, by set.
+        """Train classifiers on several sets in parallel; return their predictions for other features, by set.
 
         Args:
             sets: For each set, the training data of the classifiers with seeds 0, 1, 2, ...
@@ -67,7 +67,7 @@ class Evaluator:
         def ask(on: Training, seed: int) -> NDArray[np.int64]:
             return self.train(on, seed)(features)
 
-        # All sets at once: three seeds alone leave one of two cores idle.
+        # All sets in one pool: three seeds alone would leave one of two cores idle.
         with lone_workers(thread_count()) as workers:
             try:
                 due = [[workers.submit(ask, on, seed) for seed, on in enumerate(of_set)] for of_set in sets]
@@ -90,13 +90,13 @@ class Evaluator:
         checked: int | None,
         show_done: Callable[[], None] = lambda: None,
     ) -> tuple[list[list[NDArray[np.int64]]], float | None]:
-        """Return ``predictions``, and how well the classifiers of one set learnt it.
+        """Return ``predictions``, and how well the classifiers of one set learnt their training data.
 
         Args:
-            checked: The place of that set; None for none.
+            checked: Index of that set; None for none.
 
         Returns:
-            The predictions, and the accuracy of the worst seed on the data that it was trained on.
+            The predictions, and the checked set's accuracy on its own training data, for the worst seed.
         """
         if checked is None:
             return self.predictions(sets, features, show_done), None
@@ -113,13 +113,13 @@ def find_usable(features: Features) -> NDArray[np.bool_]:
 
 
 SEEDS = 3
-"""Classifiers that are trained on each set; fewer give no useful standard error."""
+"""Number of classifiers that are trained on each set; fewer give no useful standard error."""
 DRAWS = 5
-"""Number of times that a control is drawn again."""
+"""Number of times that a control is resampled."""
 
 
 def redraw(training: Training, seed: int) -> Training:
-    """Resample a training set, as many of each class with replacement, to estimate the spread over such sets."""
+    """Resample each class of a training set with replacement, to estimate the spread between such sets."""
     random = np.random.default_rng(seed)
     places = [np.flatnonzero(training.targets == target) for target in range(training.classes)]
     kept = np.concatenate([random.choice(each, len(each)) for each in places])
@@ -127,16 +127,16 @@ def redraw(training: Training, seed: int) -> Training:
 
 
 def redraw_all(trainings: Mapping[str, Training], names: Iterable[str]) -> dict[str, list[Training]]:
-    """Resample those of some training sets that exist, ``DRAWS`` times each."""
+    """Resample the named training sets that exist, ``DRAWS`` times each."""
     return {
         name: [redraw(trainings[name], seed) for seed in range(DRAWS)] for name in names if name in trainings
     }
 
 
 def find_redrawing(judges: Sequence[Evaluator]) -> Evaluator:
-    """Return the judge that measures a control's spread between draws: a linear head, which trains quickly.
+    """Return the judge that measures how a control varies between draws: a linear head, which trains quickly.
 
-    It may have voted, because no control was selected.
+    This judge may have voted, because no vote selected the control.
     """
     return next((each for each in judges if each.train is train_linear), judges[0])
 
@@ -147,9 +147,9 @@ class Accuracy:
 
     Attributes:
         mean: Mean over ``seeds``.
-        sem: Standard error of that mean: the head's initialisation and batch order alone, not the spread
-            between runs of the evolution or draws of the shots. For shuffled labels, it includes the
-            shuffling.
+        sem: Standard error of that mean. It covers the head's initialisation and the order of batches, and
+            the shuffling for shuffled labels. It does not cover the spread between runs of the evolution,
+            or between draws of the shots.
         seeds: One accuracy per seed.
     """
 
@@ -172,7 +172,7 @@ class Accuracy:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AccuracyTest:
-    """Held-out real data with one judge's features, computed once and used for several synthetic sets.
+    """Held-out real data as one judge's features, computed once and used for several synthetic sets.
 
     Attributes:
         features: The judge's features of the held-out images, ``(images, ...)``.
@@ -197,7 +197,7 @@ class AccuracyTest:
 
 @dataclass(frozen=True, repr=False)
 class EvaluatorAccuracy:
-    """One classifier, trained several times; private.
+    """Accuracy of one judge's classifiers, which differ by seed; private.
 
     Attributes:
         per_class: Accuracy on each class, mean over the seeds, by label.
@@ -215,9 +215,10 @@ class EvaluatorAccuracy:
 
         Args:
             predictions: int64 ``(images,)`` for each of three seeds or more.
-            labels: Names of the classes; one without test images has no accuracy of its own.
+            labels: Names of the classes; a class without test images gets no accuracy.
         """
-        # scikit-learn's metrics load pandas and pyarrow, which a run that only scores does without.
+        # Imported here: scikit-learn's metrics load pandas and pyarrow, and a run that only scores does not
+        # need them.
         from sklearn.metrics import confusion_matrix, f1_score
 
         classes = range(len(labels))

@@ -1,4 +1,4 @@
-"""Labelled images that an evaluation compares: a run's dataset, its control's, and the owner's own."""
+"""Labelled images that an evaluation compares: a run's dataset, its control's dataset, and the owner's images."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pcevolve.public.transcript.layout import RunLayout
 from pcevolve.public.transcript.reader import RunReader
 
 RANDOM_CONTROL = "random"
-"""Name of a control run's dataset in measurements."""
+"""Name of the control run's dataset in measurements."""
 SHUFFLED = "shuffled"
-"""Name of a run's own dataset with shuffled labels, which stands in for a missing control."""
+"""Name of a run's own dataset with shuffled labels, which replaces a missing control."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,9 +27,9 @@ class Labelled:
     """Images with their classes.
 
     Attributes:
-        targets: int64 ``(images,)``, places of the labels.
+        targets: int64 ``(images,)``, indices into the labels.
         names: The owner's name of each image.
-        digest: SHA-256 that identifies the owner's set; empty for released ones.
+        digest: SHA-256 that identifies the owner's set; empty for released sets.
     """
 
     images: Sequence[Item | None]
@@ -59,7 +59,7 @@ class Labelled:
 
     @classmethod
     def drawn_by_words(cls, root: Path) -> Labelled | None:
-        """Load a finished run's images that were made from words alone; None if a class has no usable one."""
+        """Load the images that a finished run made from words alone; None if a class has no usable image."""
         run = RunReader.strict(root)
         plan = run.require_plan()
         decode = find_medium(plan.modality.kind).decode
@@ -80,7 +80,7 @@ class Labelled:
         return cls(data.items, data.targets, digest=digest)
 
     def choose_at_random(self, like: Labelled) -> Labelled | None:
-        """Choose at random as many items of each class as another set has; None if some class has no more."""
+        """Choose as many items of each class as another set has, at random; None if a class has no more than that."""
         random = np.random.default_rng(0)  # it protects nothing: the choice is the same each time
         due, kept = np.bincount(like.targets), []
         for target, count in enumerate(due):
@@ -92,13 +92,17 @@ class Labelled:
         return Labelled([self.images[place] for place in chosen], self.targets[chosen])
 
     def first(self, most: int) -> list[Item | None]:
-        """Return the first few images of each class, class after class, for people to look at."""
+        """Return the first ``most`` images of each class, class by class, for people to look at."""
         places = (np.flatnonzero(self.targets == target)[:most] for target in np.unique(self.targets))
         return [self.images[place] for each in places for place in each]
 
 
 def find_control(root: Path, given: Path | None) -> Path | None:
-    """Return the control beside a run: the given one, else ``RUN-random`` if it exists (``UsageError`` if unfit)."""
+    """Return the folder of the control: the given one, else ``RUN-random`` beside the run if it exists.
+
+    Raises:
+        UsageError: The given folder is no control of this run.
+    """
     beside = root.absolute()  # ``.`` has no name
     found = given or beside.with_name(f"{beside.name}-random")
     if given is None and not RunLayout(found).release.is_dir():

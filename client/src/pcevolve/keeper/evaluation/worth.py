@@ -1,10 +1,8 @@
-"""How much of the private images' teaching value a dataset has, by judges that did not vote, with 95 % intervals.
+"""Estimate how much of the private images' teaching value a dataset has, by judges that did not vote; private.
 
-Private.
-
-A test item is one draw of many, and so is a seed of a head. Both are resampled (bootstrap), for all sets at
-once, because sets are compared on the same items. A control, whose images are one cheap draw of many, is
-resampled too. Other draws of the private images, or of the noise, are not included.
+All figures have 95 % intervals, by bootstrap. Test items and seeds of a head are resampled, jointly for all
+sets, because sets are compared on the same items. A control is resampled too, because its images are one
+cheap draw of many. The intervals do not cover other draws of the private images or of the noise.
 """
 
 from __future__ import annotations
@@ -17,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Right: TypeAlias = NDArray[np.bool_]
-"""Whether a judge was right, bool ``(seeds, items)``."""
+"""Whether each prediction of a judge was right, bool ``(seeds, items)``."""
 Accuracies: TypeAlias = NDArray[np.float64]
 """One accuracy for each draw of a control."""
 LEARNT: Final = 0.5
-"""Least share of the way from chance to no error that a judge goes on the private images it was trained on."""
+"""Least accuracy on its own training images with which a judge counts, as a share of the distance from chance to 1."""
 Failure: TypeAlias = Literal["untrained", "at chance"]
-"""Why a judge cannot compare with the private images: it did not learn them, or learnt nothing from them."""
+"""Why a judge cannot serve: it did not learn the private images, or they taught it nothing about held-out ones."""
 WORTHY: Final = 0.5
-"""Share of the way from chance to the private images from which on a dataset is worth having."""
+"""Share of the distance from chance to the private images' accuracy from which a dataset is worth having."""
 LEAST_ITEMS: Final = 30
-"""Fewest test items: with fewer, resampling underestimates the error."""
+"""Fewest test items for a verdict; with fewer, resampling underestimates the error."""
 RESAMPLES: Final = 2000
 DATASET, SHOTS = "dataset", "private images"
 
@@ -41,7 +39,7 @@ class Interval(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, drawn: NDArray[np.float64]) -> Interval:
-        """Summarise resampled figures."""
+        """Summarise a figure and its resampled values."""
         return cls(mean, *(float(each) for each in np.quantile(drawn, (0.025, 0.975))))
 
 
@@ -50,14 +48,15 @@ class Worth:
     """The findings about a dataset by judges that did not vote; private.
 
     Attributes:
-        judges: Their names.
+        judges: The judges' names.
         items: Number of held-out items.
-        share: The dataset's share of the way from chance to the private images; None if these teach too
-            little, or were not given.
-        ahead: How much more accurate it is than sets that cost no privacy, by name.
+        share: The dataset's gain over chance, as a share of the private images' gain; None without private
+            images, or if all judges failed.
+        ahead: The dataset's accuracy minus that of each set that costs no privacy, by name.
         accuracies: The judges' mean accuracy, by training set.
-        failed: Judges that are left out of all figures, because the private images taught them nothing or they
-            did not even learn these, and why. Their share of a way that is hardly one would be luck.
+        failed: Judges that are left out of all figures, and why: they did not learn the private images, or
+            learnt nothing from them. Dividing by such a judge's gain, which is near 0, would give a random
+            share.
     """
 
     judges: tuple[str, ...]
@@ -78,17 +77,19 @@ class Worth:
         """Compare sets of images by the classifiers trained on them.
 
         Args:
-            answers: Whether each judge's predictions were right, by training set: ``DATASET``, ``SHOTS``, ...
-            redrawn: For each control, by name, accuracies after training on other draws of it.
-            learnt: For each judge, the accuracy on the private images that it was trained on, of its worst seed.
+            answers: Whether each judge's predictions were right, by training set: ``DATASET``, ``SHOTS``,
+                ...
+            redrawn: For each control, by name, accuracies after training on other draws of the control.
+            learnt: For each judge, the worst seed's accuracy on the private images that it was trained on.
         """
-        # Seeded, because it protects nothing: the figures are the same each time.
+        # A fixed seed, so that the figures are the same each time; these draws protect nothing.
         random = np.random.default_rng(2026)
         first = next(iter(answers.values()))
         items = first[DATASET].shape[1]
         weights = random.multinomial(items, np.full(items, 1 / items), size=RESAMPLES) / items
         failed = _find_failed(answers, 1 / classes, learnt or {}, weights)
-        # If all failed, nothing can be compared with the private images, and the figures are those of all.
+        # If all judges failed, the figures are those of all judges, and none compares with the private
+        # images.
         answers = {name: each for name, each in answers.items() if name not in failed} or answers
         means = {name: float(np.mean([each[name].mean() for each in answers.values()])) for name in first}
         drawn = {
@@ -112,11 +113,12 @@ class Worth:
 
     @property
     def word(self) -> Literal["useful", "doubtful", "not useful", "unknown"]:
-        """The verdict: *useful* from half of the way on, and ahead of what costs nothing.
+        """The verdict.
 
-        *doubtful* if intervals hold both.
-
-        *Unknown* without private images, unless a set that costs nothing is as good.
+        *useful*: at least half of the private images' gain over chance, and more accurate than every set
+        that costs no privacy. *not useful*: surely less than half, or surely no better than such a set.
+        *doubtful*: the intervals allow both. *unknown*: there are no private images, and no set that costs
+        no privacy is surely as good.
         """
         if SHOTS not in self.accuracies:
             return "unknown" if self.items < LEAST_ITEMS or self.matched is None else "not useful"
@@ -143,7 +145,7 @@ def _find_failed(
     learnt: Mapping[str, float],
     weights: NDArray[np.float64],
 ) -> dict[str, Failure]:
-    """Find the judges to whom the private images teach nothing surely above chance, or that did not learn these."""
+    """Find judges that did not learn the private images, or are not surely above chance after training on them."""
     random = np.random.default_rng(2027)
     failed: dict[str, Failure] = {}
     for name, each in answers.items():
@@ -162,9 +164,9 @@ def _resample(right: Right, weights: NDArray[np.float64], random: np.random.Gene
 
 
 def _draw_control(accuracies: Accuracies, random: np.random.Generator) -> NDArray[np.float64]:
-    """Return the deviation of one draw of a control from the mean accuracy, float64 ``(resamples,)``.
+    """Return deviations of one draw of a control from the mean accuracy, float64 ``(resamples,)``.
 
-    A few draws estimate the spread roughly, for which Student's t compensates.
+    Student's t distribution allows for the few draws from which the spread is estimated.
     """
     return np.asarray(
         accuracies.std(ddof=1) * random.standard_t(len(accuracies) - 1, RESAMPLES), dtype=np.float64

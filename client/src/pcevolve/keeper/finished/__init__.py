@@ -1,1 +1,1 @@
-"""After a run: its dataset is exported, evaluated and compared, and its classifier applied."""
+"""After a run: export, evaluate and compare its dataset, and apply its classifier."""

@@ -29,7 +29,7 @@ from pcevolve.public.transcript.reader import RunReader
 
 @dataclass(frozen=True, repr=False)
 class ClassifiedItem:
-    """A file's class; private if the file is.
+    """A file's class; as private as the file.
 
     Attributes:
         score: See ``score_nearest``.
@@ -43,10 +43,10 @@ class ClassifiedItem:
 
 
 def score_nearest(distances: FloatArray) -> float:
-    """Return 1 less the least distance over the second least, in 0..1: 0 halfway between two means, 1 at a mean.
+    """Return 1 minus the ratio of the least distance to the second least: 0 halfway between two means, 1 at a mean.
 
-    With one class it is 1. It ranks items of one run. It is not a probability: distances do not show the
-    spread of a class.
+    With one class the score is 1. The score ranks items of one run. It is not a probability, because
+    distances do not show the spread of a class.
     """
     if len(distances) == 1:
         return 1.0
@@ -56,13 +56,13 @@ def score_nearest(distances: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class NearestMean:
-    """A run's classifier.
+    """A run's classifier: the nearest released class mean.
 
     Attributes:
         centre: float64 ``(d,)``, centre of the frame.
         axes: float64 ``(d, k)``, axes of the frame.
         means: float64 ``(C, k)``, released class means.
-        appearance: The appearance that an image is given before it is embedded; None for its own.
+        appearance: Appearance given to an image before it is embedded; None to leave the image unchanged.
     """
 
     labels: tuple[str, ...]
@@ -117,7 +117,7 @@ class NearestMean:
         return found
 
     def classify(self, path: Path) -> ClassifiedItem:
-        """Classify the image or text in a file (``DataError`` if it holds none)."""
+        """Classify the image or text in a file (``DataError`` if the file contains none)."""
         item, digest = self._read(path)
         embedding = self.encoder.embed([item])
         if not np.isfinite(embedding).all():
@@ -127,7 +127,7 @@ class NearestMean:
         return ClassifiedItem(path, label, score_nearest(distances), digest)
 
     def list_files(self, folder: Path) -> list[Path]:
-        """List the files in a folder and below it, in order, without a release's own files beside its dataset."""
+        """List the files in a folder and its subfolders, in order; a release's metadata files are left out."""
         files = sorted(Folders().files_below(folder))
         if (folder / MANIFEST).is_file():  # a release: what it says of itself lies beside its dataset
             files = [each for each in files if each.parent != folder]
@@ -143,7 +143,7 @@ class NearestMean:
 
 
 def classify_files(nearest: NearestMean, paths: Iterable[Path]) -> Iterator[ClassifiedItem]:
-    """Classify files one after the other; a folder stands for all files in it."""
+    """Classify files one after the other; a folder means all files in it."""
     for path in paths:
         for file in nearest.list_files(path) if path.is_dir() else [path]:
             yield nearest.classify(file)

@@ -1,6 +1,6 @@
-"""Finished runs side by side: their figures, datasets and curves over runs that differ in one setting.
+"""Finished runs side by side: their figures, datasets, and curves over runs that differ in one setting.
 
-Judges' figures are private: a page with any of them is for the owner alone, and says so.
+Judges' figures are private. A page with such figures states that it is for the owner alone.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from pcevolve.public.transcript.reader import RunReader
 OTHER_TESTS = "WARNING: these runs were evaluated on different test sets, so their accuracies do not compare"
 AXES = {"ε": "Accuracy over ε", "N": "Accuracy over N, images per class"}
 Settings: TypeAlias = dict[str, Any]
-"""A run's settings, by their shown names."""
+"""A run's settings, by the names shown on the page."""
 Line: TypeAlias = Mapping[float, list[float]]
-"""Accuracies of runs with equal settings, by the value of the one that differs."""
+"""Accuracies of runs that differ in one setting, by the value of that setting."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,8 +59,9 @@ class ComparedRunColumn:
 
     Attributes:
         figures: Judges' figures, by judge; private.
-        use: The verdict of judges that did not vote; private, empty without any.
-        initial: Pictures of the first images of each class, by label; ``dataset`` has those of its dataset.
+        use: The verdict of judges that did not vote; private. Empty without such judges.
+        initial: Pictures of the first images of each class, by label.
+        dataset: Pictures of the dataset's images of each class, by label.
     """
 
     name: str
@@ -74,14 +75,14 @@ class ComparedRunColumn:
     @property
     def yardsticks(self) -> list[tuple[str, Sequence[float]]]:
         """Accuracies of the dataset and of its yardsticks."""
-        # Imported here: the page's module loads PyTorch, and runs are compared without it.
+        # Imported here: the page's module loads PyTorch, which a comparison without the page does not need.
         from pcevolve.keeper.finished.use_page import list_accuracies
 
         return list_accuracies(self.use, self.chance)
 
 
 def choose_settings(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
-    """Return the settings that two runs on one line must share: all but the axis."""
+    """Return the settings by which runs are grouped into lines."""
     return {
         "method": plan.method.name,
         "ε": (epsilon_spent if plan.data.subsample else float(plan.budget.epsilon))
@@ -104,16 +105,16 @@ def choose_settings(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
 
 
 def draw_curves(points: Sequence[Point]) -> list[Chart]:
-    """Draw a chart for each axis over which there is a line.
+    """Draw a chart for each axis with at least one line.
 
-    Runs of equal settings are one point: their mean, from three on with its interval.
+    Runs of equal settings form one point, their mean. From three runs on, the point has an interval.
     """
     found = ((axis, title, _lines(points, axis)) for axis, title in AXES.items())
     return [_chart(axis, title, lines) for axis, title, lines in found if lines]
 
 
 def _lines(points: Sequence[Point], axis: str) -> dict[str, Line]:
-    """Return lines of at least two points, by their names."""
+    """Return the lines with at least two points, by name."""
     lines: dict[tuple[tuple[str, Any], ...], dict[float, list[float]]] = {}
     for point in points:
         others = tuple((name, value) for name, value in point.settings.items() if name != axis)
@@ -124,7 +125,7 @@ def _lines(points: Sequence[Point], axis: str) -> dict[str, Line]:
 
 
 def _names(lines: Sequence[Settings]) -> Iterator[str]:
-    """Yield each line's method, and the settings that tell it from others."""
+    """Yield a name for each line: its method, and the settings that differ between lines."""
     for own in lines:
         distinctive = (
             name for name in own if name != "method" and any(own[name] != each[name] for each in lines)
@@ -148,11 +149,11 @@ def _series(name: str, line: Line, columns: Sequence[float]) -> Series:
 
 Each = TypeVar("Each")
 SHOWN = 6
-"""Images of each class in a picture."""
+"""Number of images of each class in a picture."""
 PICTURES = 10
-"""Images of each class in a row of the page."""
+"""Number of images of each class in a row of the page."""
 BAR = 280.0
-"""Width of an accuracy of 1 in a chart."""
+"""Width of the bar for an accuracy of 1, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -160,10 +161,11 @@ class ComparedRun:
     """One run.
 
     Attributes:
-        judges: Figures of ``pcevolve evaluate`` about the current dataset, else of ``run --test``; private,
-            empty without.
+        judges: Figures of ``pcevolve evaluate`` about the current dataset, else of ``run --test``; private.
+            Empty without figures.
         test: Digest of the judges' held-out data; private. Figures on different data are not comparable.
-        measured: Verdict, sentence and accuracies by judges that did not vote; private, empty without any.
+        measured: Verdict, sentence and accuracies by judges that did not vote; private. Empty without such
+            judges.
     """
 
     name: str
@@ -186,7 +188,7 @@ class ComparedRun:
 
 
 def read_runs(roots: Sequence[Path]) -> list[ComparedRun]:
-    """Read several runs (``UsageError`` for one that is no run, or unfinished)."""
+    """Read several runs (``UsageError`` for a folder without a finished run)."""
     return [_one(root, name) for root, name in zip(roots, _name_runs(roots), strict=True)]
 
 
@@ -243,7 +245,7 @@ def list_facts(run: ComparedRun) -> dict[str, str]:
 
 def _points(found: Sequence[ComparedRun], judge: str) -> list[Point]:
     asked = (each for each in found if judge in each.judges)
-    # Figures on different test sets do not form a line.
+    # Accuracies on different test sets do not form a line.
     return [Point({**each.settings, "test set": each.test[:8]}, each.judges[judge]["mean"]) for each in asked]
 
 
@@ -276,13 +278,13 @@ def _picture_all(kind: Kind, stored: Iterable[bytes]) -> tuple[PagePicture, ...]
 
 
 def _some(all_of_them: Sequence[Each]) -> list[Each]:
-    """Return a row's worth, at equal steps."""
+    """Return as many items as a row of the page shows, at equal steps."""
     step = max(1, len(all_of_them) // PICTURES)
     return list(all_of_them[::step][:PICTURES])
 
 
 def _name_runs(roots: Sequence[Path]) -> list[str]:
-    """Name runs by the ends of their paths, as far as needed to tell them apart."""
+    """Name runs by the ends of their paths, with as many parts as needed to distinguish them."""
     parts = [root.absolute().parts for root in roots]
     least = next(n for n in count(1) if len({each[-n:] for each in parts}) == len({*parts}))
     return ["/".join(each[-least:]) for each in parts]
@@ -317,7 +319,11 @@ def _estimate(summary: Mapping[str, Any]) -> str:
 
 
 def _read_judges(owner: OwnerFolder, manifest: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Read the figures of ``evaluate`` for the current dataset, else of ``run --test``; as stored, and by judge."""
+    """Read the figures of ``evaluate`` for the current dataset, else of ``run --test``.
+
+    Returns:
+        The figures as stored, and the figures by judge.
+    """
     stored = json.loads(owner.judgement.read_bytes()) if owner.judgement.is_file() else {}
     if stored.get("manifest") == manifest:
         rows = [*stored["judges"], *([stored["classifier"]] if "classifier" in stored else [])]
@@ -326,7 +332,7 @@ def _read_judges(owner: OwnerFolder, manifest: str) -> tuple[dict[str, Any], dic
         return {}, {}
     else:
         stored = json.loads(owner.evaluation.read_bytes())
-        # With a name of its own, because it trains fewer steps than ``evaluate``.
+        # A separate name, because this judge trains fewer steps than in ``evaluate``.
         found = [(f"{row['judge']} (run --test)", row["voted"], row["final"]) for row in stored["accuracy"]]
     in_order = sorted(found, key=lambda each: each[1])
     return stored, {name: {"voted": voted, **accuracy} for name, voted, accuracy in in_order}

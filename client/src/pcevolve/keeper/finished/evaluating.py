@@ -1,6 +1,6 @@
 """Measure a finished run's dataset on the owner's data, with judges that the owner names (composition root).
 
-All of it is for the owner: figures go to the owner's folder and the screen.
+All figures are private: they are stored in the owner's folder and shown on the owner's screen.
 """
 
 from __future__ import annotations
@@ -55,21 +55,22 @@ from pcevolve.public.screen import ProgressCallback, no_progress
 from pcevolve.public.transcript.reader import RunReader
 
 CLASSIFIER = "dp-means-classifier"
-"""Name of a run's released class means among the judges."""
+"""Name of the classifier of a run's released class means among the judges."""
 COMPARED = {"dataset": DATASET, "private": SHOTS, "words": FREE["initial"], RANDOM_CONTROL: FREE["random"]}
-"""Names in ``Worth`` of the sets that a dataset is compared with."""
+"""Names in ``Worth`` of the compared sets, by their names here."""
 CONTROLS = ("words", RANDOM_CONTROL)
-"""Sets that cost no privacy."""
+"""Names of the sets that cost no privacy."""
 PERMUTATIONS = 10
-"""Number of shuffled controls, each with its own permutation: few can agree by luck, say 83 % where chance is 50 %."""
+"""Number of controls with shuffled labels. A single permutation may be right by luck, such as 83 % at 50 % chance."""
 
 
 @dataclass(frozen=True, repr=False)
 class EvaluationRequest:
-    """The owner's request; without a ``control``, the one beside the run is used.
+    """The owner's request.
 
     Attributes:
-        weights: Weights of the encoder that selected; by default the file that the run was given, if any.
+        control: Folder of a control run; None for the control beside the run.
+        weights: Weights of the encoder that selected; None for the file that the run was given, if any.
     """
 
     test: str
@@ -91,14 +92,14 @@ def evaluate(
     """Measure a finished run, store the figures in the owner's folder, and return them.
 
     Args:
-        show_progress: Progress callback, called with the number of trained classifiers.
-        load: Loads the encoder that the plan names, from a file of weights if given; without it, released
-            class means are not scored.
-        tell_forecast: Called once, before the first training, with the seconds that all will take.
+        show_progress: Progress callback, called with finished and total work.
+        load: Loads the encoder that the plan names, from a file of weights if given. Without ``load``,
+            released class means are not scored.
+        tell_forecast: Called once, before the first training, with the forecast total time in seconds.
 
     Raises:
         DataError: Images cannot be used, or test images are private ones.
-        ModelError: The weights of a judge, or of the encoder of released means, are missing.
+        ModelError: Weights are missing, either of a judge or of the encoder of released means.
         UsageError: The run is unfinished, or has other classes.
     """
     plan = RunReader.strict(root).require_plan()
@@ -137,7 +138,7 @@ def evaluate(
 def _find_classifier(
     folder: RunFolder, weights: str | None, load: Callable[[PublicPlan, str | None], Encoder]
 ) -> NearestMean | None:
-    """Load a run's released class means with the encoder that made them; None if it has none."""
+    """Load a run's released class means with the encoder that made them; None if the run has no means."""
     if not folder.classifier.is_file():
         return None
     if weights is None and (options := OwnerFolder.of(folder.root).find_options()) is not None:
@@ -148,7 +149,7 @@ def _find_classifier(
 def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
     """Read the owner's images or texts that an option names, under the run's labels; errors as in ``read_owned``."""
     owner = OwnerFolder.of(folder.root)
-    # If words stand for classes, only the owner's options say which folder is which.
+    # If prompts use other words for the classes, only the owner's options map folders to classes.
     began = owner.require_options() if plan.data.words else owner.find_options()
     data = read_owned(given, plan, option, began)
     if plan.data.words and began is not None:
@@ -179,7 +180,7 @@ class Evaluation:
     tell_forecast: Callable[[float], None] | None = None
 
     def measure(self) -> dict[str, object]:
-        """Measure, store and return the figures (``DataError`` if a class has no usable image)."""
+        """Measure the dataset, store the figures and return them (``DataError`` if a class has no usable image)."""
         found: dict[str, object] = {
             "run": self.root.absolute().name,
             "subject": digest_subject(self.test.digest, filter(None, (self.root, self.control))),
@@ -193,7 +194,7 @@ class Evaluation:
         return found
 
     def judge(self) -> dict[str, object]:
-        """Measure, and store only pictures of confusions; errors as in ``measure``."""
+        """Measure the dataset and store only pictures of confusions; errors as in ``measure``."""
         sets = dict(self._sets())
         copied = {} if self.private is None else self._own.find_copied_words(self.dataset, self.private)
         return {
@@ -207,7 +208,7 @@ class Evaluation:
         }
 
     def _write_page(self, found: Mapping[str, Any]) -> Path:
-        """Write the owner's page on the dataset's use, by the first judge."""
+        """Write the owner's page on the dataset's usefulness, with the first judge's confusions."""
         row, page = found["judges"][0], OwnerFolder.of(self.root).use_page
         confusion = Confusion(row["judge"], self.labels, row["dataset"]["confusion"])
         made = self.dataset.images, self.dataset.targets.tolist()
@@ -223,7 +224,7 @@ class Evaluation:
         )
 
     def _judge_all(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
-        """Return each judge's row, and the verdict of those that did not vote."""
+        """Return each judge's figures, and the verdict of the judges that did not vote."""
         rows, answers = [], {}
         redrawn: dict[str, Accuracies] = {}
         learnt: dict[str, float] = {}
@@ -244,7 +245,7 @@ class Evaluation:
         return {"judges": rows, "measured": describe_worth(worth, self.kind)}
 
     def _forecast(self, paces: Sequence[JudgePace], sets: Mapping[str, Labelled]) -> Forecast:
-        """Forecast the time of all embeddings and trainings, as ``_list_trainings`` lists them."""
+        """Forecast the time of all embeddings and of the trainings that ``_list_trainings`` lists."""
         sizes = {name: len(each.images) for name, each in sets.items()}
         looked, tested = sum(sizes.values()), len(self.test.images)
         if self.mix:
@@ -257,7 +258,7 @@ class Evaluation:
         return Forecast(self.show_progress, whole + sum(redrawing.train(size, tested) for size in again))
 
     def _describe_control(self, sets: Mapping[str, Labelled]) -> str:
-        """Name the control, and its size if it differs from the dataset's: more images teach more, chosen or not."""
+        """Name the control, with its size if that differs from the dataset's, because more images teach more."""
         if self.control is None:
             return "labels shuffled"
         has, due = (len(sets[name].images) for name in (RANDOM_CONTROL, "dataset"))
@@ -268,10 +269,12 @@ class Evaluation:
     def _row(
         self, place: int, sets: Mapping[str, Labelled], pace: JudgePace, forecast: Forecast
     ) -> tuple[dict[str, object], dict[str, Right], dict[str, Accuracies], float | None]:
-        """Ask one judge about every set; return its row, and where it was right on the compared sets.
+        """Measure one judge on every set.
 
-        The judge for which controls are drawn again also returns their accuracies. Last comes how well it
-        learnt the private images that it was trained on; None without these.
+        Returns:
+            The judge's figures; by compared set, whether each prediction was right; accuracies on redrawn
+            controls, if this judge measures them; the accuracy on the private training images, or None
+            without these.
         """
         judge, real = self.judges[place], self.judges[place].look(self.test.images)
         forecast.add(pace.look * len(real))
@@ -309,9 +312,9 @@ class Evaluation:
         return load_kind(self.kind)
 
     def _score_classifier(self) -> dict[str, object]:
-        """Score the run's released class means, for which no image was made and nothing is trained.
+        """Score the classifier of the run's released class means, which needs neither images nor training.
 
-        They are the yardstick of every dataset: images are worth making if a classifier trained on them is
+        It is the yardstick of every dataset: images are worth making if a classifier trained on them does
         better.
         """
         if self.classifier is None:
@@ -322,7 +325,7 @@ class Evaluation:
         return {"classifier": {"judge": CLASSIFIER, "voted": True, "dataset": verdict.to_json()}}
 
     def _sets(self) -> Iterator[tuple[str, Labelled]]:
-        """Yield the sets for the judges, by name."""
+        """Yield the sets that the judges learn from, by name."""
         yield "dataset", self.dataset
         if self.control is not None:
             yield RANDOM_CONTROL, Labelled.released(self.control, self.labels)
@@ -341,10 +344,11 @@ class Evaluation:
         pace: JudgePace,
         forecast: Forecast,
     ) -> tuple[dict[str, list[IntArray]], dict[str, list[IntArray]], float | None]:
-        """Train a judge on every set at once, and predict held-out data; return predictions by set.
+        """Train a judge on every set at once, and predict held-out data.
 
-        The second result has the predictions after training on other draws of a control, by control; the third
-        is how well the private images were learnt.
+        Returns:
+            Predictions by set; predictions after training on other draws of a control, by control; the
+            accuracy on the private training images.
         """
         judge, tested = self.judges[place], find_usable(real)
         trainings = self._list_trainings(judge, seen)
@@ -363,7 +367,7 @@ class Evaluation:
     def _list_trainings(
         self, judge: Evaluator, seen: Mapping[str, tuple[Features, NDArray[np.int64]]]
     ) -> dict[str, list[Training]]:
-        """Return the training data of each seed's classifier, by set."""
+        """Return the training data of every classifier, by set; a set has one classifier per seed."""
         sets = dict(seen)
         if self.mix:
             (mine, own), (made, targets) = sets["private"], sets["dataset"]
@@ -388,7 +392,7 @@ class Evaluation:
     def _measure_embeddings(
         self, judge: Evaluator, seen: Mapping[str, Features], real: Features
     ) -> dict[str, object]:
-        """Measure distances and copies, for judges whose features are embeddings."""
+        """Measure distances and copies, if the judge's features are embeddings."""
         if judge.name == MODALITIES[self.kind].independent_classifier:
             return {}
         compared = seen["dataset"], seen.get(RANDOM_CONTROL), seen.get("private")

@@ -1,4 +1,4 @@
-"""Check that held-out data took no part in a run as private data: data that voted cannot test the choice."""
+"""Check that held-out data were not private data of the run: data that voted cannot test the selection."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from pcevolve.public.selectors import find_method
 from pcevolve.public.transcript.reader import RunReader
 
 NAMED = 10
-"""Most files named on the screen."""
+"""Largest number of files that the screen names."""
 
 
 def find_origin(folder: RunFolder) -> RunFolder:
-    """Return the run that read private data: this one, or the one whose release it starts from, if available."""
+    """Return the run that read private data: this one, or if available, the run whose release it starts from."""
     options = OwnerFolder.of(folder.root).find_options()
     start = None if options is None else options.data.from_run
     return folder if start is None or not start.is_dir() else find_origin(RunFolder(start))
 
 
 def has_voted(plan: PublicPlan) -> bool:
-    """True if a plan's encoder took part in choosing the dataset, or the release that it varies."""
+    """True if a plan's encoder took part in selecting the dataset, or the release that the dataset varies."""
     before = () if plan.start is None else plan.start.events
     return find_method(plan.method.name).queries_data or not all(event.free for event in before)
 
@@ -37,9 +37,8 @@ def find_private(folder: RunFolder, plan: PublicPlan, digests: Sequence[bytes]) 
     """Return the indices of items that are among a run's private data, by the ledger's fingerprints.
 
     Returns:
-        None if that is unknown: the run's ledger is missing or does not know it, or the run whose release
-            this one starts
-        from is missing.
+        None if that is unknown. Either the run's ledger is missing or does not list the run, or the run
+        whose release this one starts from is missing.
     """
     if not has_voted(plan):
         return []
@@ -57,12 +56,12 @@ def find_private(folder: RunFolder, plan: PublicPlan, digests: Sequence[bytes]) 
 def require_held_out(
     test: PrivateDataset, private: PrivateDataset | None, folder: RunFolder, plan: PublicPlan, where: str
 ) -> str:
-    """Refuse held-out data with any private item: it voted, or is trained on, and flatters the dataset.
+    """Refuse held-out data that contain a private item, which voted or is trained on, and so flatters the dataset.
 
-    Only the owner's screen names the items.
+    The items are named on the owner's screen only.
 
     Returns:
-        What was not checked, in words; empty if all was.
+        A description of what could not be checked; empty if all was checked.
 
     Raises:
         DataError: An item is among the run's private data, or those of ``--private``.

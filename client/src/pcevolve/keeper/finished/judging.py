@@ -1,7 +1,7 @@
-"""Judges of a finished run: their choice, their answers, and where figures are stored.
+"""Judges of a finished run: how they are chosen, their answers, and where figures are stored.
 
-The figures go to the owner's folder and screen, never into files that may be shared: those are functions of
-the transcript, and measured accuracy is not.
+Figures go to the owner's folder and screen, never into files that may be shared. Shared files are functions
+of the transcript, and measured accuracy is not.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def load_judges(
     """Load judges; those that did not vote come first.
 
     Args:
-        names: The kind's independent classifier, ``cnn`` for images and ``ngrams`` for texts, or encoders as
-            ``NAME`` or ``NAME=WEIGHTS``; by default that classifier and all encoders on this machine.
-        voter: The encoder by which the run selected; None if it looked at nothing.
-        weights: SHA-256 of the voter's weights, hex; None for published ones.
+        names: Encoders as ``NAME`` or ``NAME=WEIGHTS``, or the kind's independent classifier (``cnn`` for
+            images, ``ngrams`` for texts). By default, that classifier and all encoders on this machine.
+        voter: The encoder by which the run selected; None if the run compared nothing.
+        weights: SHA-256 of the voter's weights, hex; None for published weights.
 
     Raises:
         UsageError: There is no such encoder, or it is for another kind.
@@ -87,8 +87,8 @@ def list_judges(kind: Kind) -> list[str]:
 def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image") -> list[Evaluator]:
     """Load the judges of a run that has just ended: those that did not vote first, the run's own encoder last.
 
-    The network trained from scratch takes a quarter of its usual steps, so that judging is not the longest
-    part of a run.
+    The network trained from scratch takes a quarter of its usual steps, so that judging does not take
+    longer than the rest of the run.
 
     Raises:
         ModelError: Weights of another fetched encoder cannot be read.
@@ -108,17 +108,17 @@ def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: 
     named, _, weights = name.partition("=")
     encoder = load_encoder(resolve(named, kind)[0], weights or None, device)
     digest = named_weights(encoder.name, weights or None)
-    # Two files of weights make two encoders of one name, and published weights may lie in a file, too. The
-    # digest of a joined encoder does not identify its parts.
+    # One name may have two files of weights, and published weights may also be given as a file. The digest of
+    # a joined encoder does not identify its parts. If in doubt, the judge counts as having voted.
     unsure = None in (digest, voting) or not OF_SEVERAL.keys().isdisjoint((encoder.name, voter))
     voted = voter is not None and _same(encoder.name, voter) and (digest == voting or unsure)
-    # Figures are stored under the encoder's own name, because ``auto`` may mean another encoder later.
+    # Figures are stored under the encoder's own name, because ``auto`` may later choose another encoder.
     known = name if named == encoder.name else encoder.name
     return Evaluator(known, voted, encoder.embed, train_linear)
 
 
 def _same(first: str, second: str) -> bool:
-    """True if two names share an encoder, with or without its views, and however a CLIP's name is abbreviated."""
+    """True if two names share an encoder; views and abbreviations of a CLIP's name do not matter."""
     if first.partition(":")[0] == second.partition(":")[0] == "clip":
         from pcevolve.public.encoders.loading import parse_clip_name
 
@@ -128,13 +128,13 @@ def _same(first: str, second: str) -> bool:
 
 
 def digest_subject(test: bytes, runs: Iterable[Path]) -> str:
-    """Return the SHA-256 of the judged data: figures with different digests must not be mixed."""
+    """Return the SHA-256 of the judged data; figures with different digests must not be combined."""
     manifests = (bytes.fromhex(RunFolder(root).digest_manifest()) for root in runs)
     return hashlib.sha256(test + b"".join(manifests)).hexdigest()
 
 
 def keep_judgement(root: Path, found: Mapping[str, Any]) -> None:
-    """Store figures, followed by earlier judges' rows about the same data."""
+    """Store figures, followed by earlier judges' figures about the same data."""
     path = OwnerFolder.of(root).judgement
     before = json.loads(path.read_bytes()) if path.is_file() else {}
     asked = {row["judge"] for row in found["judges"]}
@@ -144,9 +144,9 @@ def keep_judgement(root: Path, found: Mapping[str, Any]) -> None:
 
 
 MOST_SHOTS = 200
-"""Most private images of a class to train a judge on: more teach little, and take as long as the run."""
+"""Most private images per class to train a judge on. More add little accuracy, and training would dominate a run."""
 FREE = {"initial": "words alone", "random": "a random choice"}
-"""Names of the sets that cost no privacy, by their names in a summary."""
+"""Names of the sets that cost no privacy, by their keys in a summary."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,7 +158,7 @@ class Answers:
         truth: int64 ``(items,)``.
         predictions: By training set, int64 ``(seeds, items)``.
         redrawn: Accuracies after training on other draws of a control, by control.
-        learnt: Accuracy on the private images that it was trained on, of its worst seed; None without these.
+        learnt: The worst seed's accuracy on the private training images; None without these.
     """
 
     judge: Evaluator
@@ -180,7 +180,7 @@ class Answers:
         return {"judge": self.judge.name, "voted": self.judge.voted, **accuracies}
 
     def confuse(self, labels: Sequence[str]) -> Confusion:
-        """Return the confusion counts after training on the dataset."""
+        """Return the confusion counts of the classifiers trained on the dataset."""
         counts = np.zeros((len(labels), len(labels)), dtype=np.int64)
         for of_seed in self.predictions["final"]:
             np.add.at(counts, (self.truth, of_seed), 1)
@@ -193,7 +193,7 @@ def ask_judges(
     sets: Mapping[str, LabelledSet],
     show_progress: ProgressCallback,
 ) -> list[Answers]:
-    """Ask each judge of a run about held-out data, once for each set; those that did not vote come first."""
+    """Train each judge of a run on every set, and predict held-out data; judges that did not vote come first."""
     parts, kind, found = outcome.components, outcome.plan.modality.kind, []
     voted, device = parts.method.queries_data, parts.settings.encoder.device
     judges = load_quick_judges(parts.encoder, voted, device, kind)
@@ -232,7 +232,7 @@ def score(outcome: Outcome, show_progress: ProgressCallback = no_progress) -> di
 def _choose_at_random(
     outcome: Outcome, labels: Sequence[str], words: LabelledSet, made: LabelledSet
 ) -> Labelled | None:
-    """Return the dataset of the control beside a run; else as many images made from words, chosen at random."""
+    """Return the dataset of the control beside a run; without one, choose images made from words at random."""
     if (control := find_control(outcome.folder.root, None)) is not None:
         return Labelled.released(control, labels)
     if not find_method(outcome.plan.method.name).queries_data:
@@ -252,7 +252,7 @@ def label_shots(private: PrivateDataset) -> LabelledSet:
 
 
 def weigh(answers: Sequence[Answers], plan: PublicPlan) -> dict[str, Any]:
-    """Return the verdict of judges that did not vote, with figures and a sentence."""
+    """Return the verdict of judges that did not vote, with its figures and a sentence."""
     compared = {
         "final": DATASET,
         "shots": SHOTS,
@@ -271,7 +271,7 @@ def weigh(answers: Sequence[Answers], plan: PublicPlan) -> dict[str, Any]:
 
 
 def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
-    """Return a dataset's worth as stored and shown: without full stops, for the owner alone."""
+    """Return a dataset's worth as stored and shown to the owner alone; sentences have no full stop."""
     return {
         "word": found.word,
         "sentence": _say_worth(found, MODALITIES[kind].nouns.many),
@@ -284,7 +284,7 @@ def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
 
 
 def _say_worth(found: Worth, many: str) -> str:
-    """State the figures that decide the verdict, with the judges' names."""
+    """State the figures behind the verdict, with the judges' names."""
     by = f"by {join([*found.judges])} on {found.items} {many} kept aside"
     left_out = [_say_failure(name, many, why) for name, why in found.failed.items()]
     if SHOTS not in found.accuracies:
@@ -304,14 +304,14 @@ def _say_worth(found: Worth, many: str) -> str:
 
 
 def _say_failure(name: str, many: str, why: Failure) -> str:
-    """Say why a judge is left out."""
+    """State why a judge is left out."""
     if why == "untrained":
         return f"{name} failed to learn the private {many} that it was trained on, and says nothing"
     return f"to {name} the private {many} taught nothing surely above chance, so it says nothing"
 
 
 def _spell_lead(lead: Interval, name: str) -> str:
-    """Say how far the dataset is ahead of another set, or behind it."""
+    """State how far the dataset is ahead of another set, or behind it."""
     mean, low, high = (round(100 * each) for each in lead)
     far, way = spell_count(abs(mean), "point"), "ahead of" if lead.mean >= 0 else "behind"
     if low < 0 < high:
@@ -349,7 +349,11 @@ def _advise(found: Worth, kind: Kind) -> str:
 
 
 def label_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[LabelledSet]:
-    """List the training sets that a run made: its text-to-image images as they came, and its dataset."""
+    """List a run's training sets: its text-to-image images as received, and its dataset.
+
+    Args:
+        every: Whether to include the populations of all rounds in between.
+    """
     evolved, look = outcome.evolved, find_released_appearance(outcome.evolved.receipts)
     every_set = [*evolved.populations[:-1], evolved.dataset]
     first, *later = every_set if every else [evolved.populations[0], evolved.dataset]
@@ -377,7 +381,8 @@ def keep_accuracy(
     """Store the judges' figures, write the owner's page, and return the summary with both.
 
     Args:
-        sets: Their training sets, including the dataset as ``final`` and the private images as ``shots``.
+        sets: The judges' training sets, including the dataset as ``final`` and the private images as
+            ``shots``.
     """
     held_out = outcome.components.test
     assert held_out is not None

@@ -1,4 +1,4 @@
-"""A finished run for evaluation: its dataset from the record, and the components of the private side."""
+"""A finished run, loaded for evaluation: its dataset from the record, and the private side's components."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Outcome:
 
     @property
     def owner(self) -> OwnerFolder:
-        """The owner's part of the run."""
+        """The owner's private folder of the run."""
         return OwnerFolder.of(self.folder.root, self.components.settings.privacy.ledger)
 
 
 @dataclass(frozen=True)
 class _Recalled:
-    """Generator, judge and watcher of a finished run."""
+    """Generator, judge and watcher of a finished run, which replay its record."""
 
     record: RunReader
 
@@ -60,7 +60,7 @@ class _Recalled:
 
 
 def recall(record: RunReader) -> Evolved:
-    """Return what a finished run made, without checks, which are an audit's work."""
+    """Rebuild the populations of a finished run without checking them; an audit checks them."""
     plan, known = record.require_plan(), _Recalled(record)
     usability = UsableRule(plan, record.bodies.file)
     return evolve(plan, known, known, known, usability.identify, usability.is_enough)

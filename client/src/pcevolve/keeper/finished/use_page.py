@@ -1,4 +1,4 @@
-"""The owner's page on a dataset's use: figures, confusions, and examples; nothing on it is protected."""
+"""The owner's page on a dataset's usefulness: figures, confusions and examples, all of them private."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from pcevolve.public.pages.rendering import (
 )
 
 ORDER = ("words alone", "a random choice", "dataset", "private images")
-"""From the cheapest yardstick to the one that protects nobody."""
+"""Order of the yardsticks, from the cheapest to the one that protects nobody."""
 BAR = 280.0
-"""Width of an accuracy of 1."""
+"""Width of the bar for an accuracy of 1, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Confusion counts of a judge that was trained on the dataset, summed over its seeds."""
+    """Confusion counts of a judge that was trained on the dataset, summed over the judge's seeds."""
 
     judge: str
     labels: Sequence[str]
@@ -54,9 +54,9 @@ class Confusion:
 
 
 def list_accuracies(measured: Mapping[str, Any], chance: float) -> list[tuple[str, Sequence[float]]]:
-    """List every yardstick and the dataset with mean and interval; chance has no interval.
+    """List the dataset and every yardstick with mean and interval; chance has no interval.
 
-    The order is fixed, because figures kept as JSON have lost theirs.
+    The order is fixed here, because JSON does not keep the order of stored figures.
     """
     found = measured["accuracies"]
     return [("chance", (chance, chance, chance)), *((name, found[name]) for name in ORDER if name in found)]
@@ -71,12 +71,12 @@ def write_use_page(
     confusion: Confusion | None = None,
     pairs: Mapping[str, Sequence[Pair]] | None = None,
 ) -> Path:
-    """Write the page beside the owner's figures; an existing one is replaced.
+    """Write the page beside the owner's figures; an existing page is replaced.
 
     Args:
         run: Name of the run's folder.
         measured: Verdict, sentence, advice, judges and accuracies, each with its interval.
-        pairs: For each class some images of the dataset.
+        pairs: For each class, some images of the dataset with their nearest private images.
     """
     content = {
         "style": inline_parts(read_style(), read_own("comparison.css"), read_own("useful.css")),
@@ -92,7 +92,7 @@ def write_use_page(
 
 
 SHOWN = 8
-"""Images of each class on the page."""
+"""Number of images of each class on the page."""
 
 
 def make_page(
@@ -105,7 +105,7 @@ def make_page(
     made: LabelledSet,
     private: Sequence[Item | None],
 ) -> Path:
-    """Write the page, with images of the dataset beside the private ones nearest to them in a judge's features."""
+    """Write the page with images of the dataset beside the private images nearest in the judge's features."""
     pairs = pair_images(kind, confusion.labels, judge, made, private) if private else {}
     return write_use_page(page, run, kind, measured, 1 / len(confusion.labels), confusion, pairs)
 

@@ -1,7 +1,7 @@
 """One run's account in the ledger: the only way to pay for a release.
 
-Two limits hold at once: one on what the run may spend, and one on what all runs together may spend on any one
-privacy unit, which ``others`` sums up.
+Two limits apply at once. One is on the run's own spending. The other is on the spending of all runs
+together on any one privacy unit, which ``others`` sums up.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ class Limits:
     """The privacy budget.
 
     Attributes:
-        run: What this run may spend.
-        lower: The run's own limit for ε of all runs together on any one privacy unit; at most the ledger's
+        run: Limit on this run's spending.
+        lower: The run's own limit on ε of all runs together on any one privacy unit, at most the ledger's
             cap. None for the cap itself.
-        folder: ε of the whole run on one unit of the folder that its units are drawn from; None if all are
-            used.
+        folder: If units are subsampled from a folder, ε of the run for one unit of that folder; else None.
     """
 
     run: Budget
@@ -47,8 +46,8 @@ class Paid:
     """The outcome of a draw; all of it is public once it is paid for.
 
     Attributes:
-        measured: As safetensors. It is stored, because the private side never measures twice, and an auditor
-            derives the choices from it.
+        measured: Safetensors bytes. They are stored, because the private side never measures twice, and an
+            auditor derives the choices from them.
     """
 
     choices: tuple[Choice, ...]
@@ -57,7 +56,7 @@ class Paid:
 
 
 class Record(Protocol):
-    """A run's record, as far as its account needs it."""
+    """The facts about a run's record that its account needs."""
 
     @property
     def head(self) -> str:
@@ -70,18 +69,18 @@ class Record(Protocol):
 
 
 class NoRecord:
-    """The record of a run that keeps none."""
+    """The record of a run that writes none."""
 
     head = ""
 
     def has(self, _receipt: Receipt) -> bool:
-        """False: nothing is on record."""
+        """Return False, because nothing is on record."""
         return False
 
 
 @dataclass(frozen=True)
 class Account:
-    """One run's account; the ledger knows nothing of a run before ``enrol``."""
+    """One run's account. A run enters the ledger with ``enrol``."""
 
     entries: Entries
     run: Enrolment
@@ -90,10 +89,10 @@ class Account:
 
     @property
     def lifetime(self) -> Budget:
-        """The limit of all runs together on any one privacy unit; without a cap, this run's own limit.
+        """The limit on ε of all runs together on any one privacy unit; without a cap, this run's own limit.
 
         Raises:
-            BudgetError: The run asks for more than the cap.
+            BudgetError: The run's ``lower`` limit is above the cap.
         """
         caps, lower = self.entries.caps(), self.limits.lower
         own = (
@@ -101,11 +100,11 @@ class Account:
             if self.limits.folder is None
             else replace(self.limits.run, epsilon=self.limits.folder)
         )
-        # Without a cap the run's own limit holds for all runs: nobody has allowed more than one run's budget.
+        # Without a cap, the run's own limit applies to all runs, because nobody has allowed more than that.
         limit = caps[-1].budget if caps else own
         if lower is None:
             return limit
-        # A run may lower the cap for itself; raising it is for those responsible for the data.
+        # A run may only lower the cap for itself; raising it is up to those responsible for the data.
         if lower > limit.epsilon:
             raise BudgetError(_refusals().spell_raising(lower, limit, bool(caps)))
         return Budget(lower, limit.delta)
@@ -121,10 +120,10 @@ class Account:
         return self.entries.enrolment(self.run.run_id) is not None
 
     def enrol(self) -> Self:
-        """Enter the run in the ledger or, if it is resumed, ``require_same_terms``."""
-        # The check is inside the lock: of two processes that resume one run, the second finds it enrolled.
+        """Enter the run in the ledger; for a resumed run, ``require_same_terms``."""
+        # Checked inside the lock: if two processes begin one run, the second finds it enrolled.
         with self.entries.store.writing():
-            # Enrolment keeps the units; a payment without it would be on nobody's account.
+            # Enrolment stores the units; without it, a payment could not be charged to any unit.
             if not self.enrolled:
                 self.entries.enrol(self.run)
             else:
@@ -132,14 +131,13 @@ class Account:
         return self
 
     def require_same_terms(self) -> None:
-        """Refuse to resume a run with other data than it began with, or under another guarantee; accept a new run.
+        """Refuse to resume a run with other data, or under another guarantee, than it began with; accept a new run.
 
         Raises:
-            LedgerError: The privacy units, their classes or secrets, the relation, the kind of unit or the
-                terms differ from the enrolment.
+            LedgerError: The units, their classes or secrets, the relation, the kind of unit or the terms
+                differ from the enrolment.
         """
-        # A resumed run is answered from its receipts, which hold only for the units that they were drawn
-        # from.
+        # A resumed run reuses its receipts, which are valid only for the units that they were drawn from.
         known = self.entries.enrolment(self.run.run_id)
         if known is None:
             return
@@ -165,21 +163,21 @@ class Account:
 
         Args:
             events: The draw's events on the private data.
-            draw: Makes the draw; called only when it can be paid for, and at most once.
+            draw: Makes the draw; called at most once, and only if the budget covers the events.
 
         Raises:
-            BudgetError: Not enough is left; nothing was drawn.
-            LedgerError: The ledger could not record it; nothing was released.
+            BudgetError: Too little of the budget is left; nothing was drawn.
+            LedgerError: The ledger could not store the payment; nothing was released.
         """
-        # A mistake of the code, not of a user; refused, because the wrong subjects would be charged.
+        # An error in the code, not the user's; refused, because it would charge the wrong subjects.
         if query.run_id != self.run.run_id:
             raise LedgerError(f"run {self.run.run_id} cannot pay for a query of run {query.run_id}")
         events = tuple(events)
-        # The lookup, the draw and the row are one transaction: a crash in between rolls back a draw that
-        # nobody has seen, and two processes cannot both find the query unpaid.
+        # One transaction for lookup, draw and row. A crash in between rolls back a draw that nobody has seen,
+        # and two processes cannot both find the query unpaid.
         with self.entries.store.writing():
-            # Before the limits: a paid receipt is returned even if nothing is left, or a crash after the
-            # commit would lose it.
+            # Before the limits: a paid receipt is returned even with no budget left, or a crash after commit
+            # would lose it.
             known = self.receipt(query)
             if known is not None:
                 return known
@@ -201,16 +199,16 @@ class Account:
         return receipt
 
     def receipt(self, query: Query) -> Receipt | None:
-        """Return the receipt of a query that was paid for before, or None.
+        """Return the receipt of a query that was paid for before; else None.
 
         Raises:
-            LedgerError: It was drawn among the candidates of another copy of this run.
+            LedgerError: The receipt was drawn among the candidates of another copy of this run.
         """
         known = self.entries.payment(query)
         if known is None:
             return None
-        # The receipt was drawn among the candidates of one record. In a copy that went on otherwise, its
-        # choices would name other images.
+        # The receipt's choices name candidates of one record. A copy of the record that continued differently
+        # has other images under these names.
         if not self.record.has(known.receipt) and known.record != self.record.head:
             raise LedgerError(
                 "another copy of this run's folder has gone on meanwhile, and the ledger has its release: go on with "
@@ -223,9 +221,9 @@ class Account:
         return self.entries.read_measured(Query(self.run.run_id, iteration))
 
     def is_committed(self, receipt: Receipt) -> bool:
-        """True if this run paid for exactly this receipt."""
+        """True if the ledger contains exactly this receipt for the run."""
         query = Query(receipt.run_id, receipt.iteration)
-        # The whole receipt is compared, not only its place: forged choices for a paid round are refused too.
+        # The whole receipt is compared, so that forged choices for a paid round are refused too.
         known = self.entries.payment(query)
         return receipt.run_id == self.run.run_id and known is not None and known.receipt == receipt
 
@@ -234,19 +232,19 @@ class Account:
         return tuple(each.receipt for each in self.entries.payments(self.run.run_id))
 
     def compute_spent_before(self) -> float:
-        """Return ε of all other runs on this run's most exposed subject, at the cap's δ; may be inf.
+        """Return ε of all other runs on this run's most exposed subject, at the cap's δ; inf if no ε bounds it.
 
         Raises:
-            LedgerError: It is unknown, for the reasons for which ``require`` refuses.
+            LedgerError: The sum cannot be computed, for the same reasons as in ``require``.
         """
         with self.entries.store.reading():
             affected = self._others.find_affected()
-            # Whoever knows the seed can subtract the noise, so no number bounds what such a run told.
+            # Noise from a known seed can be subtracted, so no number bounds what such a run revealed.
             if affected.insecure:
                 return math.inf
             delta = self.lifetime.delta
-            # The most exposed subject: the limit is a promise to everyone, and an average would hide the
-            # largest loss.
+            # The most exposed subject, because the limit is a promise to each subject; an average would hide
+            # the largest loss.
             return max(epsilon(each.others, delta) for each in affected.losses(()))
 
     def compute_spent_after(self, events: Iterable[Event]) -> float:
@@ -259,52 +257,53 @@ class Account:
             if affected.insecure:
                 return math.inf
             delta = self.lifetime.delta
-            # Priced together: the epsilon of two lists of events is less than the sum of their epsilons.
+            # Computed together, because ε of both lists of events is less than the sum of their ε.
             return max(epsilon(each.events, delta) for each in affected.losses(own))
 
     def borne_by_secrets(self) -> tuple[Event, ...] | None:
-        """Return other runs' events as one of this run's secrets bears them; None after an INSECURE run."""
+        """Return other runs' events on one of this run's secrets; None after an INSECURE run."""
         if self.run.terms.secrets is None:
             return ()
         with self.entries.store.reading():
             return self._others.find_events_on_secret(self.run.terms.secrets)
 
     def earlier(self) -> PriorReleases:
-        """Return the ledger's secure runs, on any data, and its cap: ``PriorRuns.earlier``."""
+        """Return the ledger's secure runs on any data, and its cap; see ``PriorRuns.earlier``."""
         with self.entries.store.reading():
             return self._others.earlier()
 
     def require(self, events: Iterable[Event]) -> None:
-        """Refuse a plan that does not fit, before anything is spent; the run need not be enrolled yet.
+        """Refuse a plan that exceeds a limit, before anything is spent; the run need not be enrolled yet.
 
         Events of the plan that this run has already paid for are not counted again.
 
         Raises:
-            BudgetError: The plan costs more than the run's budget or the cap, or an INSECURE run used
-                these data.
-            LedgerError: Earlier spending on these data was under another relation, or the number of images of
-                a patient must be declared.
+            BudgetError: The plan costs more than the run's budget or the cap allows, or an INSECURE run
+                used these data.
+            LedgerError: Earlier spending on these data was under another relation, or the number of images
+                of a patient must be declared.
         """
         with self.entries.store.reading():
             _ = self.lifetime  # a limit above the cap is refused even if nothing is spent
             self._afford(_without(events, self.entries.events(self.run.run_id)))
 
     def _afford(self, new: tuple[Event, ...]) -> None:
-        """Refuse events that exceed this run's limit, or the limit of a subject that it concerns."""
-        # Free events look at nothing private: a control may run when nothing is left.
+        """Refuse events that exceed this run's limit, or the limit of a subject of this run."""
+        # Free events use nothing private, so a control may run with no budget left.
         if all(event.free for event in new):
             return
         own = self.entries.events(self.run.run_id)
-        # Own and new events are priced together: ε of Gaussian and Rényi accounting cannot be subtracted.
+        # Paid and new events are computed together: under Gaussian and Rényi accounting, ε cannot be
+        # subtracted.
         if not within(own + new, self.limits.run):
             raise BudgetError(_refusals().spell_over_run(own, new, self.limits.run))
         affected, limit = self._others.find_affected(), self.lifetime
-        # Before any sum: anyone who guesses the seed can subtract seeded noise, so no ε holds.
+        # Before any sum: whoever guesses a seed can subtract the noise, so no ε holds.
         if affected.insecure:
             raise BudgetError(_refusals().spell_insecure(affected))
         over = [each for each in affected.losses(own + new) if not within(each.events, limit)]
         if over:
-            # Only the worst is named: which other subjects are over the limit is private.
+            # Only the worst subject is named, because which other subjects are over the limit is private.
             worst = max(over, key=lambda each: epsilon(each.events, limit.delta))
             raise BudgetError(_refusals().spell_over_lifetime(worst, limit, self.run.unit))
 
@@ -321,10 +320,10 @@ def _refusals() -> ModuleType:
 
 
 def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:
-    """Return the events of a plan that are not among the paid ones, as multisets."""
+    """Return the events of a plan minus the paid ones, as multisets."""
     # As multisets, because a receipt merges equal draws that the plan may list separately.
     rest = _count(plan)
-    # What is left below zero was paid for by another plan of this run, and does not lower the rest.
+    # A negative count was paid for under another plan of this run; it must not reduce other events.
     rest.subtract(_count(paid))
     return tuple(replace(event, count=count) for event, count in rest.items() if count > 0)
 

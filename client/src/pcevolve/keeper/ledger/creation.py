@@ -1,11 +1,11 @@
-"""Create a ledger and its key together, and find them again.
+"""Create a ledger and its key together, and open them.
 
-A crash at any moment leaves a state that cannot be mistaken for another:
+Whatever the moment of a crash, the files that it leaves have one meaning:
 
 | ledger | key | key being made | meaning |
 |---|---|---|---|
 | no | no | any | nothing was ever spent: both are made (again) |
-| yes | no | yes | a crash between the two last steps: the key takes its name, if it is this ledger's |
+| yes | no | yes | a crash between the two last steps: the new key is renamed, if it is this ledger's |
 | yes | yes | – | the usual case |
 | no | yes | – | the ledger was removed: refused |
 | yes | no | no | the key was removed: refused |
@@ -30,21 +30,22 @@ SQLITE_SUFFIXES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a da
 
 
 def open_store(path: Path, create: bool, waiting: Callable[[str], None]) -> Store:
-    """Open a ledger's store; make ledger and key only if neither exists. ``waiting`` is as in ``Store``.
+    """Open a ledger's store; make ledger and key only if both are missing. ``waiting`` is as in ``Store``.
 
     Raises:
-        LedgerError: One of the two is missing, damaged or not the other's; nothing was changed.
+        LedgerError: Ledger or key is missing or damaged, or they do not belong together; nothing was
+            changed.
     """
     key = locate_key(path)
-    # Links are common where a ledger lies on a mounted volume, which may not be mounted now.
+    # A ledger is often a link to a mounted volume, and the volume may not be mounted now.
     for each in (path, key):
-        # A new file would replace the dangling link, and earlier spending would be forgotten.
+        # A new file in place of the dangling link would forget earlier spending.
         if each.is_symlink() and not each.exists():
             raise LedgerError(
                 f"{each} is a link to {each.readlink()}, which is not there: mount or restore it"
             )
     try:
-        # The key's existence shows that a ledger is whole, so it gets its name last.
+        # The key gets its name last, so its existence shows that the ledger is complete.
         if not key.exists():
             _complete(path, key, create)
         if not path.exists():
@@ -55,8 +56,8 @@ def open_store(path: Path, create: bool, waiting: Callable[[str], None]) -> Stor
 
 
 def _missing(path: Path, key: Path) -> str:
-    """Return the message for a key without its ledger, or with another one, and what to do."""
-    # A ledger's key has the ledger's name up to its last dot, so "scans.a" and "scans.b" would share one.
+    """Word the refusal of a key without its ledger, or of a key that belongs to another ledger."""
+    # The key's name is the ledger's name up to its last dot, so "scans.a" and "scans.b" would share one.
     others = {each.name for each in path.parent.glob(f"{escape(path.stem)}.*")} - {key.name}
     others = {each for each in others if not each.endswith(SQLITE_SUFFIXES)}
     if others:
@@ -68,18 +69,18 @@ def _missing(path: Path, key: Path) -> str:
 
 
 def require_there(path: Path) -> None:
-    """Refuse a ledger that does not exist; if only its key is left, opening reports what is missing."""
+    """Refuse a missing ledger. If only its key is left, say nothing: opening will report what is missing."""
     if not is_there(path):
         raise LedgerError(describe_missing(path))
 
 
 def is_there(path: Path) -> bool:
-    """True if there is a ledger, or the key of one that is gone."""
+    """True if there is a ledger, or a key whose ledger is gone."""
     return path.exists() or locate_key(path).exists()
 
 
 def describe_missing(path: Path) -> str:
-    """Say that no run has made a ledger yet."""
+    """State that no run has made a ledger yet."""
     return (
         f"no ledger yet at {path}, so no run has spent anything; pcevolve run creates it (--ledger or PCEVOLVE_LEDGER "
         "names another)"
@@ -87,14 +88,13 @@ def describe_missing(path: Path) -> str:
 
 
 def list_run_folders(path: Path) -> list[str]:
-    """Return the folders in which a ledger's runs began, by its present file; empty if it cannot be read.
+    """Return the folders in which a ledger's runs began; empty if the ledger cannot be read.
 
-    It needs the standard library only, so that a command can know the runs' folders before it gives up all
-    other files.
+    The function needs the standard library only, so that a command can find the runs' folders before it
+    gives up access to all other files.
     """
     try:
-        # Read only, without the key: a command learns from it which folders it may open, and nothing depends
-        # on the answer.
+        # Read without the key, so unverified: the answer decides only which folders a command may open.
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
             found = [json.loads(content) for (content,) in file.execute("SELECT content FROM rows")]
         return [str(each["origin"]["folder"]) for each in found if "origin" in each]
@@ -103,7 +103,7 @@ def list_run_folders(path: Path) -> list[str]:
 
 
 def locate_key(path: Path) -> Path:
-    """Return the path of a ledger's key without opening it (``LedgerError`` for a path that cannot be a ledger's)."""
+    """Return the path of a ledger's key (``LedgerError`` if no ledger can have this path); opens nothing."""
     if not path.name:
         raise LedgerError(f"'{path}' is a folder and no file: name a file in it with privacy.ledger")
     key = path.with_suffix(".key")
@@ -114,19 +114,17 @@ def locate_key(path: Path) -> Path:
 
 
 def require_volume(path: Path, volume: Path | None) -> None:
-    """Refuse a ledger that would vanish with its container, and with it the memory of earlier spending.
+    """Refuse a ledger that would be lost with its container, because earlier spending would be forgotten.
 
     Args:
-        volume: Folder in which a container keeps ledgers, which must be a mount of its own; None outside
-            containers.
+        volume: Folder for ledgers in a container, which must be a mount point; None outside containers.
 
     Raises:
-        LedgerError: The volume is not a mount of its own, or the ledger is not on it.
+        LedgerError: The volume is not a mount point, or the ledger is not on it.
     """
     if volume is None:
         return
-    # A container without the volume begins with an empty ledger, and every limit would hold for one container
-    # only.
+    # A container without the volume begins with an empty ledger, so limits would only apply within it.
     if not os.path.ismount(volume):
         raise LedgerError(
             f"{volume} is no volume, so the ledger, which remembers what was spent, would be lost with this container: "
@@ -137,11 +135,11 @@ def require_volume(path: Path, volume: Path | None) -> None:
 
 
 def _complete(path: Path, key: Path, create: bool) -> None:
-    """Make the ledger and its key, or finish what a crash left half made, under a lock."""
+    """Make the ledger and its key, or finish what a crash interrupted, under a lock."""
     if not create:
         require_there(path)
     if not path.parent.exists():
-        # Closed to other users: the file says which runs touched which units, and with the key one can test
+        # Closed to other users: the file shows which runs share units, and with the key anybody can test
         # whose they are.
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         sync_folder(path.parent.parent)
@@ -151,14 +149,14 @@ def _complete(path: Path, key: Path, create: bool) -> None:
         making = key.with_name(key.name + ".new")
         if not path.exists():
             _make(path, making)
-        # Opened once before the key gets its name, so that the name stands for a ledger that can be read.
+        # Opened once before the key gets its name, so that the name proves a readable ledger.
         Store(path, LedgerKey.load(making if making.exists() else key)).close()
         making.rename(key)
         sync_folder(path.parent)
 
 
 def _make(path: Path, making: Path) -> None:
-    # SQLite would apply a leftover journal to this new file, and undo or add pages of another ledger.
+    # SQLite would apply a leftover journal to this new file, and so undo or add pages of another ledger.
     for orphan in (path.with_name(path.name + side) for side in SQLITE_SUFFIXES):
         if orphan.exists():
             raise LedgerError(
@@ -173,8 +171,7 @@ def _make(path: Path, making: Path) -> None:
     # The mode is set while the file is empty; SQLite keeps it for its own files.
     draft.touch(mode=0o600)
     Store.create(draft, secret)
-    # The key must be on disk under its first name before the ledger gets its own, or a crash leaves a ledger
-    # without a key.
+    # The key must be on disk before the ledger gets its name, or a crash could leave a ledger without a key.
     sync_folder(path.parent)
     draft.rename(path)
     sync_folder(path.parent)
@@ -182,7 +179,7 @@ def _make(path: Path, making: Path) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process makes a ledger in this folder; a killed one no longer counts."""
+    """Wait until no other process makes a ledger in this folder; a killed process no longer counts."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         # A kernel lock on the folder ends with the process; a lock file would outlive a kill.

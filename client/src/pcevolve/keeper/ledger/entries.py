@@ -1,4 +1,4 @@
-"""A ledger's rows as values: enrolled runs, and what they paid for."""
+"""A ledger's rows as values: enrolled runs and their payments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CAPS = ""  # in place of a run's id, of rows about all runs; a run's id is never
 
 @dataclass(frozen=True)
 class Cap:
-    """A limit on what all runs together may spend on any one privacy unit, from this row on until the next cap.
+    """A limit on ε of all runs together on any one privacy unit; it holds until the next cap in the ledger.
 
     ``time`` is in seconds since 1970 by this machine's clock, for people to read.
     """
@@ -39,8 +39,8 @@ class Listed:
 
     Attributes:
         fingerprint: Keyed fingerprint of the declaration, hex.
-        most: Most texts that contain one of them.
-        budget: η: every release of the run is η-GDP for its value.
+        most: Largest number of texts that contain one of the secrets.
+        budget: η; every release of the run is η-GDP for a secret's value.
     """
 
     fingerprint: str
@@ -50,29 +50,28 @@ class Listed:
     def is_declared_in(self, run: Enrolment) -> bool:
         """True if a run declared the same secrets."""
         theirs = run.terms.secrets
-        # By the whole declaration: of two lists that overlap, nobody can say which secret they share.
+        # Compared as a whole: of two lists that overlap, nobody can tell which secret they share.
         return theirs is not None and theirs.fingerprint == self.fingerprint
 
     def as_event(self, count: int = 1) -> Event:
-        """Return a release under this promise as one secret bears it; free if η is 0."""
-        # With a budget of 0 no text with a secret counts, so a release tells nothing about it.
+        """Return the event that one secret bears from a release under this promise; free if η is 0."""
+        # With η = 0 no text with a secret counts, so a release reveals nothing about the secret.
         if self.budget == 0:
             return FREE
-        # Being mu-GDP is what one Gaussian release with a multiplier of 1/mu is.
+        # μ-GDP equals one Gaussian release with a noise multiplier of 1/μ.
         return Event("gaussian", str(1 / Fraction(self.budget)), count)
 
 
 @dataclass(frozen=True)
 class Terms:
-    """A run's terms of use of the data besides its budget; public, and fixed when it begins.
+    """A run's terms for the use of the data, apart from its budget; public, and fixed when the run begins.
 
     Attributes:
-        secure: Whether noise from the operating system's CSPRNG protects the data; if not, the run is
-            INSECURE.
-        unit_size: Most images of one privacy unit, as declared; None if not declared.
-        subsampled: Whether the run's units are drawn from a folder, of which one unit changes several of the
-            draw.
+        secure: Whether noise comes from the operating system's CSPRNG; if not, the run is INSECURE.
+        unit_size: Largest number of images of one privacy unit, as declared; None if not declared.
         forgets_insecure: Whether INSECURE runs on the same data are left out of the sum.
+        subsampled: Whether the run's units are subsampled from a folder. Then one unit of the folder
+            changes several units of the subsample.
     """
 
     provider: str = ""
@@ -89,13 +88,13 @@ class Terms:
 
     @property
     def noise(self) -> str:
-        """``os-csprng`` or ``INSECURE``."""
+        """The source of noise: ``os-csprng`` or ``INSECURE``."""
         return "os-csprng" if self.secure else "INSECURE"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The folder and domain that a run began with, which help its owner to recognise it; nothing depends on them."""
+    """The folder and domain that a run began with, by which its owner recognises it; nothing depends on them."""
 
     folder: str = ""
     domain: str = ""
@@ -103,12 +102,12 @@ class Origin:
 
 @dataclass(frozen=True)
 class Enrolment:
-    """A run and the data that it is bound to.
+    """A run, and the data that it is bound to.
 
     Attributes:
-        data: Keyed fingerprint, hex, of all private facts that its choices follow from: classes, units and
-            secrets of each image. ``units`` covers only whose images are used.
-        began: Seconds since 1970 by this machine's clock, when it was enrolled; 0 before.
+        data: Keyed fingerprint, hex, of all private facts that the run's choices follow from: classes,
+            units and secrets of each image. ``units`` contains only images and their units.
+        began: Time of enrolment, in seconds since 1970 by this machine's clock; 0 before.
     """
 
     run_id: str
@@ -140,8 +139,8 @@ class Payment:
     """A paid release, and the state of the run's record when it was drawn.
 
     Attributes:
-        record: Digest of the record's last line at that time, which commits to the candidates and everything
-            before.
+        record: Digest of the record's last line at that time. It commits to the candidates and to
+            everything before.
     """
 
     receipt: Receipt
@@ -149,7 +148,7 @@ class Payment:
 
 
 class Entries:
-    """Reads and adds a ledger's rows; rows that were read are cached, because rows never change."""
+    """Reads and adds a ledger's rows; rows are cached, because they never change."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
         self.store = store
@@ -161,12 +160,11 @@ class Entries:
     def run_ids(self) -> tuple[str, ...]:
         """Ids of all runs in the ledger, oldest first."""
         with self.store.reading():
-            # Caps are rows like any other, under a name that no run can have, so that they are sealed in the
-            # same chain.
+            # Caps are rows too, so that the same chain of seals covers them; no run can have their name.
             return tuple(run_id for run_id in self.store.numbers if run_id != CAPS)
 
     def caps(self) -> tuple[Cap, ...]:
-        """List every cap that was ever set, oldest first; the last one holds."""
+        """List every cap that was ever set, oldest first; the last one applies."""
         with self.store.reading():
             rows = (self.store.row(number) for number in sorted(self.store.numbers.get(CAPS, {}).values()))
             return tuple(map(_cap, rows))
@@ -186,7 +184,7 @@ class Entries:
 
     def read_units(self, run: Enrolment) -> RunUnits:
         """Read a run's units for comparison; runs on the same units share one ``UnitPartition``."""
-        # By content: runs on one folder have equal units, and reading a million fingerprints takes time.
+        # Shared, because runs on one folder have equal units, and reading a million fingerprints takes time.
         if run.units not in self._partitions:
             self._partitions[run.units] = UnitPartition.of(run.units)
         return RunUnits(run.run_id, run.unit, self._partitions[run.units], run.terms.unit_size)
@@ -198,14 +196,15 @@ class Entries:
             return None if number is None else _payment(self.store.row(number))
 
     def read_measured(self, query: Query) -> bytes:
-        """Return the stored measurement of a paid query; empty if it was not paid."""
+        """Return the stored measurement of a paid query; empty for an unpaid query."""
         with self.store.reading():
             number = self._number(query)
-            # From the row's private part, which exports leave out; it becomes public with its receipt.
+            # Stored in the row's private part, which exports leave out, although it becomes public with its
+            # receipt.
             return b"" if number is None else self.store.row(number).private
 
     def payments(self, run_id: str) -> tuple[Payment, ...]:
-        """Everything a run paid for, oldest first."""
+        """List everything that a run paid for, oldest first."""
         with self.store.reading():
             return tuple(_payment(self.store.row(number)) for number in self._list_paid(run_id))
 
@@ -228,17 +227,17 @@ class Entries:
             "time": self._clock(),
             "relation": enrolment.relation,
             "unit": enrolment.unit,
+            # As exact text, because the limit is compared as a fraction, and a float of 0.1 is not 0.1.
             "epsilon": str(enrolment.budget.epsilon),
-            # Exact text: the limit is compared with fractions, and a float of 0.1 is not 0.1.
             "delta": enrolment.budget.delta,
-            # On record, because a resumed run must not become another kind of run.
+            # On record, because a resumed run must keep its terms.
             "terms": asdict(enrolment.terms),
             "origin": asdict(enrolment.origin),
             "data": enrolment.data,
             "images": enrolment.units.image_count,
             "names": len(enrolment.units.names) // SIZE,
         }
-        # Fingerprints are stored apart from the row's content: the content is exported, and they never are.
+        # Fingerprints are stored apart from the content, because only the content is ever exported.
         prints = enrolment.units.images + enrolment.units.sizes + enrolment.units.names
         self.store.append(enrolment.run_id, ENROLMENT, _encode(content), prints)
 
@@ -260,7 +259,7 @@ class Entries:
 
 
 def _encode(content: dict[str, Any]) -> bytes:
-    # Sorted keys, because the seal is over these bytes, not their meaning.
+    # Sorted keys, because the seal covers these bytes, not their meaning.
     return json.dumps(content, sort_keys=True).encode()
 
 
@@ -300,7 +299,7 @@ def _terms(values: dict[str, Any]) -> Terms:
 def _units(prints: bytes, images: int, names: int) -> Units:
     sizes = images * SIZE
     ends = sizes + names * COUNT.itemsize
-    # The seal has checked the bytes; this checks that this version reads them as they were meant.
+    # The seal has verified the bytes; the length shows that this version interprets them as intended.
     if len(prints) != ends + names * SIZE:
         raise ValueError("fingerprints are missing")
     return Units(prints[:sizes], prints[sizes:ends], prints[ends:])
@@ -313,7 +312,7 @@ def _payment(row: Row) -> Payment:
 
 
 def _access(row: Row) -> Access:
-    # Without the choices, of which a receipt may have many thousands.
+    # Choices are left out, because a receipt may have many thousands.
     with _understanding(row):
         values = json.loads(row.content)
         events = tuple(Event(**each) for each in values["receipt"]["events"])

@@ -1,4 +1,4 @@
-"""A ledger as its owner reads and caps it: its runs, and the cost of each access."""
+"""A ledger as its owner reads it and sets caps: its runs, and the cost of each access."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pcevolve.public.figures import finite_or_none
 from pcevolve.public.privacy import FREE, Budget, Event, Relation
 
 LEAST_OF_AN_ID = 4
-"""Fewest characters of a run's id that can name it, if no other id begins with them."""
+"""Fewest characters with which a run's id can be abbreviated, if no other id begins with them."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,16 @@ class RunRow:
     """A run in the ledger.
 
     Attributes:
-        unit: The kind of privacy unit, in a word; the run has ``units`` of them with ``images`` images in
+        unit: The kind of privacy unit, in a word. The run has ``units`` of them, with ``images`` images in
             all.
-        named: Whether the ledger knows the units by name as well as by image.
+        named: Whether the ledger identifies the units by name as well as by image.
         noise: ``os-csprng`` or ``INSECURE``.
-        releases: Releases of private data that were paid for, each with one receipt.
-        epsilon: ε spent on one unit of its folder, at its own δ; inf for an INSECURE run that looked at
+        releases: Number of paid releases of private data; each has one receipt.
+        epsilon: ε spent on one unit of the run's folder, at the run's δ; inf for an INSECURE run that used
             private data.
-        epsilon_drawn: ε spent on one unit that was drawn from the folder; None if all are used.
-        secret_mu: μ for each of the owner's declared secrets; None without any, and inf if only one prior's
-            guess, or nothing, is bounded.
+        epsilon_drawn: ε spent on one unit of the subsample; None without subsampling.
+        secret_mu: μ for each of the owner's declared secrets; None without secrets. It is inf if only one
+            prior's guess, or nothing, is bounded.
     """
 
     run_id: str
@@ -56,7 +56,7 @@ class RunRow:
 
 @dataclass(frozen=True)
 class HistoryRow:
-    """An access to private data. ε is the run's spending after it, at the run's δ; inf for an INSECURE run."""
+    """An access to private data. ε is the run's spending after the access, at the run's δ; inf for an INSECURE run."""
 
     number: int
     time: float
@@ -73,11 +73,11 @@ class LedgerBook(Ledger):
     """The accounts of all runs on all data, with their history."""
 
     def caps(self) -> tuple[Cap, ...]:
-        """Every cap that was ever set, oldest first."""
+        """List every cap that was ever set, oldest first."""
         return self._entries.caps()
 
     def set_cap(self, budget: Budget) -> None:
-        """Cap what all runs together may spend on any one privacy unit; it applies to runs in progress, too."""
+        """Cap ε of all runs together on any one privacy unit; the cap also applies to runs in progress."""
         with self._store.writing():
             self._entries.add_cap(budget)
 
@@ -87,9 +87,9 @@ class LedgerBook(Ledger):
             return [self._row(each) for each in self._enrolments()]
 
     def history(self, run_id: str | None = None) -> list[HistoryRow]:
-        """List every access to private data, of all runs or one, in the order of payment.
+        """List every access to private data in the order of payment, of all runs or of one.
 
-        ``run_id`` may be a unique beginning of an id.
+        ``run_id`` may be abbreviated if it stays unique.
 
         Raises:
             LedgerError: There is no such run.
@@ -99,36 +99,36 @@ class LedgerBook(Ledger):
         return sorted(rows, key=lambda row: row.number)
 
     def find_most_exposed(self, delta: float) -> CumulativeLoss | None:
-        """Find the image, text or patient with the largest ε over all runs, at a δ; None if no run has paid.
+        """Find the image, text or patient with the largest ε over all runs, at a given δ; None if no run has paid.
 
-        INSECURE runs are left out: no ε bounds them.
+        INSECURE runs are left out, because no ε bounds them.
 
         Raises:
-            LedgerError: Runs on the same data cannot be added up: they were under two neighbour relations, or the
-                number of images of a patient is not declared.
+            LedgerError: Runs on the same data cannot be added up. Either they used two neighbour relations,
+                or the number of images of a patient is not declared.
         """
         with self._store.reading():
             paid = [each for each in self._enrolments() if each.terms.secure and self._has_paid(each)]
             bears = [loss for each in paid for loss in self._losses(each)]
-        # Not the sum over subjects: a promise is made to each of them.
+        # The largest, not the sum over subjects, because the promise is made to each of them.
         return max(bears, key=lambda each: epsilon(each.events, delta), default=None)
 
     def _has_paid(self, run: Enrolment) -> bool:
         return bool(merge(self._entries.events(run.run_id)))
 
     def _losses(self, run: Enrolment) -> list[CumulativeLoss]:
-        """Return what the subjects of a run bear from all secure runs."""
+        """Return the cumulative events of all secure runs on each subject of a run."""
         events = self._entries.events(run.run_id)
-        # As if INSECURE runs were forgotten: with them there is no finite figure to show.
+        # INSECURE runs are left out, because with them no finite figure can be shown.
         seen = replace(run, terms=replace(run.terms, forgets_insecure=True))
         return PriorRuns(self._entries, seen).find_affected().losses(events)
 
     def export(self) -> dict[str, Any]:
-        """Export all runs as plain values for an external accountant; nothing in it is private.
+        """Export all runs as plain values for an external accountant; nothing in the export is private.
 
-        Each run's events are listed as they were paid for, in its receipts, and summed. ε is what each
-        accountant proves for them at the run's δ, and null if it proves none, as for an INSECURE run. The
-        private side's facts are left out: fingerprints, numbers of units, which runs share data, and times.
+        Each run's events are listed twice, by receipt and as a sum. ε is the value that each accountant
+        proves for these events at the run's δ. It is null if the accountant proves none, as for an INSECURE
+        run. Private facts are left out: fingerprints, numbers of units, times, and which runs share data.
         """
         with self._store.reading():
             return {
@@ -149,11 +149,11 @@ class LedgerBook(Ledger):
 
     def _find(self, begin: str) -> tuple[str, ...]:
         known = self._entries.run_ids()
-        # A whole id first, as it may also be the beginning of a longer one.
+        # A complete id first, because another id may begin with it.
         if begin in known:
             return (begin,)
         found = tuple(each for each in known if len(begin) >= LEAST_OF_AN_ID and each.startswith(begin))
-        # An ambiguous beginning finds nothing, rather than somebody else's run.
+        # An ambiguous abbreviation finds nothing, so that nobody reads another run by mistake.
         return found if len(found) == 1 else ()
 
     def _row(self, run: Enrolment) -> RunRow:
@@ -174,7 +174,8 @@ class LedgerBook(Ledger):
                 any(not event.free for event in each.events) for each in self._entries.accesses(run.run_id)
             ),
             epsilon=measure_loss(run, events),
-            # Both are shown, because the owner typed the one for a drawn unit, and the promise is the other.
+            # Both are shown: the owner typed ε for a unit of the subsample, and the promise covers a unit of
+            # the folder.
             epsilon_drawn=measure_loss(run, events, group=1) if run.terms.subsampled else None,
             delta=run.budget.delta,
             secret_mu=_secret_mu(run, events),
@@ -195,8 +196,8 @@ class LedgerBook(Ledger):
                         iteration=access.iteration,
                         mechanism=event.mechanism,
                         parameter=event.parameter,
-                        # A free round also gets a row, so that the history shows every receipt that an
-                        # auditor will see.
+                        # Free rounds get a row too, so that the history shows every receipt that an auditor
+                        # sees.
                         count=event.count,
                         epsilon=measure_loss(run, done),
                     )

@@ -1,8 +1,8 @@
-"""The ledger: what was ever spent on whom, across runs and processes.
+"""The ledger: the budget spent on each privacy unit, across runs and processes.
 
-It identifies a privacy unit by keyed fingerprints. A charge and the outcome that it pays for are one
-transaction: before the commit nothing was released or charged; after it the outcome is on record and is never
-drawn again.
+The ledger identifies units by keyed fingerprints. A charge and the outcome that it pays for are one
+transaction. Before the commit, nothing is released or charged. After the commit, the outcome is stored and
+never drawn again.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ NO_RECORD = NoRecord()
 
 @dataclass(frozen=True)
 class PaidRun:
-    """A run that has paid for something, and its ε."""
+    """A run that has paid for a release, and its ε."""
 
     run_id: str
     epsilon: float
 
 
 class Ledger:
-    """A ledger file and its key, opened and verified: the accounts of all runs on all data."""
+    """A ledger file and its key, opened and verified, with the accounts of all runs on all data."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Ledger:
         clock: Callable[[], float] = time.time,
         waiting: Callable[[str], None] = lambda message: None,
     ) -> None:
-        """Open the ledger, and make a new one only if there is none (``LedgerError``).
+        """Open the ledger; make a new one only if there is none (``LedgerError``).
 
         Args:
             waiting: Called with a sentence whenever another process holds the ledger's lock.
@@ -69,20 +69,20 @@ class Ledger:
         record: Record = NO_RECORD,
         data: bytes = b"",
     ) -> Account:
-        """Open a run's account with its privacy units; a new run is not on record until it enrols.
+        """Open a run's account with its privacy units; a new run enters the ledger only when it enrols.
 
         Args:
             unit: Kind of privacy unit: ``"image"``, ``"patient"``.
             terms: How the run uses the data.
+            record: The run's record; a release is paid for together with the record's digest.
             data: Digest of all private facts that the run's choices follow from; stored as a keyed
                 fingerprint.
-            record: The run's record; a release is paid for together with its digest.
 
         Raises:
-            LedgerError: The run was begun with other data, or under another guarantee.
-            DataError: A unit has more images than ``terms`` allow, or units cannot be told apart.
+            LedgerError: The run began with other data, or under another guarantee.
+            DataError: A unit has more images than ``terms`` allow, or units cannot be distinguished.
         """
-        # Keyed here, at once: no name or digest of an image goes further into the ledger than this line.
+        # Fingerprinted at once, so that the ledger never stores a name or a digest of an image.
         prints = Units.of(self._store.key, units, unit)
         if terms.unit_size is not None and prints.largest > terms.unit_size:
             raise DataError(
@@ -95,7 +95,7 @@ class Ledger:
         return account
 
     def cap(self) -> Budget | None:
-        """The limit on what all runs together may spend on any one privacy unit; None if none is set."""
+        """The limit on ε of all runs together on any one privacy unit; None if none is set."""
         caps = self._entries.caps()
         return caps[-1].budget if caps else None
 
@@ -104,11 +104,11 @@ class Ledger:
         return self._store.key.fingerprint(digest).hex()
 
     def knows(self, run_id: str) -> bool:
-        """True if a run is on record here, whether or not it has paid for anything."""
+        """True if the ledger contains a run, paid or not."""
         return self._entries.enrolment(run_id) is not None
 
     def find_private(self, run_id: str, digests: Sequence[bytes]) -> list[int] | None:
-        """Return the indices of digests that are of a run's private images; None for an unknown run."""
+        """Return the indices of digests that belong to a run's private images; None for an unknown run."""
         enrolment = self._entries.enrolment(run_id)
         if enrolment is None:
             return None
@@ -143,10 +143,14 @@ def measure_loss(
     measure: Callable[[Sequence[Event], float], float] = epsilon,
     group: int | None = None,
 ) -> float:
-    """Return ε of a run's events at its δ, by ``measure``, on as many units as change with one unit of its folder.
+    """Return ε of a run's events at the run's δ, for one unit of the run's folder.
+
+    Args:
+        measure: Accountant that computes ε of events at a δ.
+        group: Number of the run's units that change together; None for the number given by the run's terms.
 
     Returns:
-        inf for seeded noise on private data.
+        ε; inf for seeded noise on private data.
     """
     if not run.terms.secure and merge(events):
         return math.inf

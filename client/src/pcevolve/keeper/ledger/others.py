@@ -1,8 +1,8 @@
 """Events of other runs on one run's data, on its secrets, and on other data.
 
-A listed secret, to which one run promises something, bears losses through other runs. Neighbours are datasets
-in which at most M texts hold another value of one secret. A run that declared the same secrets was η-GDP for
-that in each access. For any other run these are M units that change together: each is replaced, which under
+Other runs also add to the loss of a listed secret. Neighbouring datasets for a secret differ in its value,
+in at most M texts. If another run declared the same secrets, each of its accesses was η-GDP for that
+change. In any other run the change affects M units at once. Each of them is replaced, which under
 ``add-remove`` is one removal and one addition.
 """
 
@@ -23,12 +23,12 @@ from pcevolve.public.parts import LedgerCap, PriorReleases
 from pcevolve.public.privacy import Event
 
 NAMED = 4
-"""Most runs that a refusal names."""
+"""Largest number of runs that a refusal names."""
 
 
 @dataclass(frozen=True)
 class CumulativeLoss:
-    """The events that one subject (an image, a patient) bears, each on as many units as change with it.
+    """The events that one subject (an image, a patient) bears; each event's group is the units that change together.
 
     ``by_name`` is True if this run shares no image with the others, so that only a name links them.
     """
@@ -41,7 +41,7 @@ class CumulativeLoss:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """All of them, to be priced together."""
+        """All events of this run and others, for one computation of ε."""
         return self.others + self.own
 
 
@@ -53,7 +53,7 @@ class PriorRuns:
     run: Enrolment
 
     def list_enrolled(self) -> list[Enrolment]:
-        """List every other run, oldest first, on any data (``LedgerError`` for rows of a run that never enrolled)."""
+        """List every other run, oldest first, on any data (``LedgerError`` for payments of an unknown run)."""
         ids = self.entries.run_ids()
         return [self._enrolment(run_id) for run_id in ids if run_id != self.run.run_id]
 
@@ -61,20 +61,19 @@ class PriorRuns:
         """Return secure runs with any provider, on any data, and the cap on all of them.
 
         Returns:
-            The number of such runs, and the events of all of them that one unit of this run may bear; no
-            events if public
+            The number of such runs, and their events on one unit of this run. The events are None if public
             facts do not bound how many of their units change with one of this run's.
         """
-        # With any provider: two providers may put together what they have learned.
+        # Runs with any provider, because two providers may combine what they have learned.
         runs = [run for run in self.list_enrolled() if run.terms.secure and self._pays(run)]
         caps = self.entries.caps()
         cap = LedgerCap(epsilon=float(caps[-1].budget.epsilon), delta=caps[-1].budget.delta) if caps else None
         groups = [_group(self.run, run) for run in runs]
-        # One unknown group leaves no sum at all: leaving that run out would print too small a figure.
+        # One unknown group means no sum at all: leaving that run out would understate the loss.
         if None in groups:
             return PriorReleases(releases=len(runs), events=None, cap=cap)
         events = (
-            # A draw makes one unit of the folder change several drawn ones; both factors multiply.
+            # One unit of a source folder changes several units of a subsample; the two factors multiply.
             event.on_group(size * run.terms.group)
             for run, size in zip(runs, groups, strict=True)
             for event in self.entries.events(run.run_id)
@@ -83,32 +82,33 @@ class PriorRuns:
         return PriorReleases(releases=len(runs), events=merge(events), cap=cap)
 
     def find_affected(self) -> AffectedUnits:
-        """Find the subjects that this run concerns, and the counted runs that touch them."""
+        """Find the subjects of this run, and the counted runs that share them."""
         enrolled = self.list_enrolled()
         counted = [run for run in enrolled if self.counts(run)]
-        # Runs that paid nothing belong here too: they may be the only ones that link two images to one
-        # patient.
+        # Including runs that paid nothing: only such a run may show that two images are of one patient.
         units = {run.run_id: self.entries.read_units(run) for run in enrolled}
         promising = [units[run.run_id] for run in counted]
         overlap = Overlap.of(self._units, promising, list(units.values()))
-        # Others cannot change any sum that this run adds to (proof in ``overlap``).
+        # Other runs are in no sum that this run adds to (proof in ``overlap``).
         touching = tuple(run for run in counted if overlap.touches(units[run.run_id].partition))
         return AffectedUnits(self.entries, self.run, overlap, touching)
 
     def find_events_on_secret(self, mine: Listed) -> tuple[Event, ...] | None:
         """Find the events of other runs on one secret of the run's owner.
 
-        These are runs that touch the same data, whatever secrets they declared, and runs on any data that
-        declared the same secrets. Whether runs on other data with other secrets concern this one is unknown.
+        They come from runs that share data with this one, whatever secrets those declared, and from runs on
+        any data that declared the same secrets. Whether runs on other data with other secrets reveal the
+        secret is unknown.
 
         Returns:
-            None if one of them drew its noise from a seed: nothing bounds their sum.
+            None if one of these runs drew its noise from a seed, because nothing bounds the sum then.
         """
         touching = {each.run_id for each in self.find_affected().others}
         found = [
             each
             for each in self.list_enrolled()
-            # Runs that declared the same secrets count on any data: the secret may stand in other texts, too.
+            # Runs that declared the same secrets count on any data, because other texts may contain the
+            # secret too.
             if self.counts(each) and (each.run_id in touching or mine.is_declared_in(each))
         ]
         if not all(each.terms.secure for each in found):
@@ -129,20 +129,23 @@ class PriorRuns:
         return enrolment
 
     def _pays(self, run: Enrolment) -> bool:
-        """True if a run has looked at its private data, and so has made a promise."""
+        """True if a run has measured its private data, and so has made a promise."""
         # A control that only drew at random made no promise, so it limits nothing.
         return not all(event.free for event in self.entries.events(run.run_id))
 
     def counts(self, run: Enrolment) -> bool:
-        """True if a run counts; an INSECURE one does not if it is forgotten, or if this run promises nothing."""
-        # An INSECURE run has no promise to keep, so nothing is counted against it.
+        """True if a run is counted in this run's sums.
+
+        An INSECURE run is not counted if this run forgets such runs, or is INSECURE itself.
+        """
+        # An INSECURE run promises nothing, so earlier INSECURE runs cannot break its promise.
         left_out = self.run.terms.forgets_insecure or not self.run.terms.secure
         return self._pays(run) and (run.terms.secure or not left_out)
 
 
 @dataclass(frozen=True)
 class AffectedUnits:
-    """The subjects that a run concerns, the events on them, and the other runs that touch them; see ``overlap``."""
+    """The subjects of a run, the events on them, and the other runs that share them; see ``overlap``."""
 
     entries: Entries
     run: Enrolment
@@ -151,25 +154,25 @@ class AffectedUnits:
 
     @property
     def insecure(self) -> bool:
-        """True if no ε bounds the sum: one of the other runs drew noise from a seed."""
+        """True if no ε bounds the sum, because one of the other runs drew noise from a seed."""
         return any(not each.terms.secure for each in self.others)
 
     @property
     def named_insecure(self) -> str:
-        """Name the INSECURE ones among the other runs, for their owner."""
+        """Names of the INSECURE runs among the others, for their owner."""
         return name_runs(each for each in self.others if not each.terms.secure)
 
     def losses(self, events: tuple[Event, ...]) -> list[CumulativeLoss]:
-        """Return the events that subjects bear, without subjects that are dominated by another.
+        """Return the events on each subject; subjects whose events another subject's dominate are left out.
 
         Args:
             events: The run's own events on its units, past or planned.
 
         Raises:
-            LedgerError: One of the runs was under another relation, or a bound on images must be declared.
+            LedgerError: One of the runs used another relation, or a bound on images must be declared.
         """
         own = self.entries.read_units(self.run).partition.images
-        # Once for each run: the comparison goes over all images.
+        # Computed once per run, because the comparison goes over all images.
         shares = {
             run.run_id: bool(among(own, self.entries.read_units(run).partition.images).any())
             for run in self.others
@@ -184,8 +187,8 @@ class AffectedUnits:
         return losses
 
     def _exposures(self) -> list[Exposure]:
-        """Return the sizes of the groups that change with each subject, in the other runs and this one."""
-        # Refused, not converted: a factor of 2 would hold in one direction, but nothing bounds the other.
+        """Return, for each subject, how many units of each run change with it, including this run."""
+        # Refused, not converted: a factor of 2 converts in one direction, and nothing bounds the other.
         for run in self.others:
             if run.relation != self.run.relation:
                 raise LedgerError(
@@ -213,7 +216,7 @@ class AffectedUnits:
 
 
 def name_runs(runs: Iterable[Enrolment]) -> str:
-    """Name runs as their owner knows them, oldest first: folder, id and day. For the owner's screen only."""
+    """Name runs by folder, id and day, oldest first, as their owner knows them; for the owner's screen only."""
     known = sorted(runs, key=lambda each: (each.began, each.run_id))
     listed = [
         f"{each.origin.folder or 'a run'} ({each.run_id[:8]}, {datetime.fromtimestamp(each.began, UTC).date()})"
@@ -227,10 +230,10 @@ def _group(mine: Enrolment, other: Enrolment) -> int | None:
     """Return how many units of another run one unit of this run can change, by public facts; None if unknown."""
     if mine.relation != other.relation:
         return None
-    # By the word for the unit: only then does one unit here change one unit there.
+    # Compared by the word for the unit: with equal words, one unit here changes one unit there.
     if mine.unit.casefold() == other.unit.casefold():
         return 1
-    # Without a declared number, one patient could have any number of the other run's units.
+    # Without a declared number, one patient might have any number of the other run's units.
     most = 1 if mine.unit in SINGLE else mine.terms.unit_size
     return None if most is None else bound_group(most, other.unit not in SINGLE, mine.relation)
 
@@ -238,9 +241,9 @@ def _group(mine: Enrolment, other: Enrolment) -> int | None:
 def _on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
     """Return a run's event as one secret bears it."""
     theirs = run.terms.secrets
-    # That run promised something to this very secret; its events on whole units would overstate it.
+    # That run made a promise to this very secret; its events on whole units would overstate the loss.
     if theirs is not None and mine.is_declared_in(run):
         return theirs.as_event(event.count)
-    # Replacing a unit is one change under replace-one, and a removal and an addition under add-remove.
+    # Replacing a unit is one change under replace-one; under add-remove it is a removal and an addition.
     changes = 1 if run.relation == "replace-one" else 2
     return event.on_group(changes * mine.most * run.terms.group)

@@ -1,4 +1,4 @@
-"""Refusals of the ledger in words: what was asked, what is left, who spent the rest, and who decides."""
+"""The ledger's refusals in words: what was requested, what is left, which runs spent the rest, and who decides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DECIDES = (
 
 
 def spell_raising(lower: Fraction, limit: Budget, capped: bool) -> str:
-    """Word the refusal of a run that asks for more than all runs together may spend."""
+    """Word the refusal of a run that would raise the limit on all runs together."""
     by = "the ledger's cap allows" if capped else "this run may spend, where the ledger has no cap"
     return (
         f"privacy.lifetime_epsilon {float(lower):g} is more than {by}, {float(limit.epsilon):g}: it can lower that and "
@@ -39,7 +39,7 @@ def spell_insecure(affected: AffectedUnits) -> str:
 
 
 def spell_over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> str:
-    """Word the refusal of ``new`` events of a run that has done its ``own``."""
+    """Word the refusal of ``new`` events by this run's limit; the run has already paid for ``own``."""
     asked = epsilon(new, limit.delta)
     left = max(0.0, float(limit.epsilon) - epsilon(own, limit.delta))
     if math.isinf(asked):
@@ -51,7 +51,11 @@ def spell_over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget
 
 
 def spell_over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
-    """Word the refusal of what all runs would spend on the most exposed subject; ``unit`` is the run's own kind."""
+    """Word the refusal by the limit on all runs together, for the most exposed subject.
+
+    Args:
+        unit: The run's own kind of unit.
+    """
     kind = unit if {worst.kind, unit} <= SINGLE else worst.kind  # single texts are no images
     total, own = epsilon(worst.events, limit.delta), epsilon(worst.own, limit.delta)
     if math.isinf(total):

@@ -1,8 +1,8 @@
-"""An append-only list of sealed rows in an SQLite file, and the key that seals them; it knows nothing of budgets.
+"""An append-only list of sealed rows in an SQLite file, and the key that seals them; budgets are unknown here.
 
-Every row's seal covers the row and the seal before it, and the head's seal covers their number. A row that
-was edited, removed, moved or added by other code is therefore noticed when the file is opened and whenever a
-row is read. Not noticed is a whole older copy of the file, put in its place between two runs.
+Each row's seal covers the row and the seal before it. The head's seal covers the number of rows. A row that
+other code edited, removed, moved or added is therefore detected when the file is opened and whenever a row
+is read. An older copy of the complete file, restored between two runs, is not detected.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ SCHEMA = (
 SIZE = 32  # bytes of a key and of a fingerprint
 WAIT_SECONDS = 300.0  # another run may be computing a draw, which it does inside its transaction
 PATIENCE_SECONDS = 0.5  # after which somebody is told that it is waited
-# EXTRA also syncs the removal of the journal after a commit; with FULL a power cut could undo a paid draw
-# that had left.
+# EXTRA also syncs the removal of the journal after a commit; with FULL, a power cut could undo a paid draw
+# that was already sent.
 DURABLE = "PRAGMA synchronous=EXTRA"
 
 
 class Row(NamedTuple):
-    """One sealed row of the file, numbered from 1 without gaps; the seal covers it and the seal before it."""
+    """One sealed row of the file, numbered from 1 without gaps; its seal covers the row and the seal before it."""
 
     number: int
     run_id: str
@@ -54,7 +54,7 @@ class Store:
     def __init__(
         self, path: Path, key: LedgerKey, waiting: Callable[[str], None] = lambda message: None
     ) -> None:
-        """Open a file and check all of it without writing (``LedgerError``).
+        """Open a file and verify all of it without writing (``LedgerError``).
 
         Args:
             waiting: Called with a sentence if another process holds the lock.
@@ -64,7 +64,7 @@ class Store:
         self.numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self.key = key
         self._seals = [b""]  # of the verified rows by number; rows begin at 1, and 0 stands for the beginning
-        # SQLite takes an empty file for a new database, and a truncated ledger would have forgotten
+        # SQLite treats an empty file as a new database, so a truncated ledger would have forgotten
         # everything.
         if path.stat().st_size == 0:
             raise LedgerError(f"{path} is empty, which a ledger never is: restore it from a backup")
@@ -75,7 +75,7 @@ class Store:
                 self._begin("BEGIN")
                 self._recognise()
                 self._db.execute("COMMIT")
-                # For each connection anew: SQLite does not keep this setting in the file.
+                # Set for each connection, because SQLite does not store this setting in the file.
                 self._db.execute(DURABLE)
             with self.reading():
                 self._inspect()
@@ -85,14 +85,14 @@ class Store:
 
     @staticmethod
     def create(path: Path, key: LedgerKey) -> None:
-        """Make a new file without rows; it is on disk when this returns."""
+        """Make a new file without rows; it is on disk when the function returns."""
         db = _connect(path)
         db.execute(DURABLE)
         try:
             db.execute("BEGIN")
             for statement in SCHEMA:
                 db.execute(statement)
-            # Sealed from the beginning, so that an empty ledger cannot stand for one whose rows were removed.
+            # Sealed from the start, so that a ledger whose rows were removed cannot pass as an empty one.
             db.execute("INSERT INTO head VALUES (0, ?)", (_head(key, 0, b""),))
             db.execute(f"PRAGMA application_id={APPLICATION_ID}")
             db.execute(f"PRAGMA user_version={VERSION}")
@@ -102,12 +102,12 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Provide one consistent and verified view; joins an open transaction.
+        """Provide one consistent and verified view; an open transaction is joined.
 
         Raises:
-            LedgerError: The file changed in a way that this code did not make.
+            LedgerError: Other code changed the file.
         """
-        # Joined, not nested: what an outer transaction has checked must still hold inside.
+        # Joined, not nested: facts that an outer transaction checked must still hold inside.
         if self._db.in_transaction:
             yield
             return
@@ -117,13 +117,13 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Provide an exclusive, atomic transaction; other processes wait (``LedgerError`` if the database refuses)."""
-        # IMMEDIATE takes the lock before anything is read, so that what was checked still holds at the write.
+        # IMMEDIATE takes the lock before anything is read, so that checked facts still hold at the write.
         with self._transaction("BEGIN IMMEDIATE"):
             yield
 
     def append(self, run_id: str, name: str, content: bytes, private: bytes = b"") -> None:
-        """Add a row, at most one in a transaction; readable when the transaction has ended."""
-        # The next number without a gap: a gap would be a row that somebody removed.
+        """Add a row, at most one per transaction; it can be read after the transaction."""
+        # Numbers have no gaps: a gap would mean that a row was removed.
         number = len(self._seals)
         seal = self._seal(number, run_id, name, content, private)
         with self._guard():
@@ -132,10 +132,10 @@ class Store:
             self._db.execute("UPDATE head SET count = ?, seal = ?", (number, _head(self.key, number, seal)))
 
     def row(self, number: int) -> Row:
-        """Return a row, verified again (``LedgerError`` if it has changed since it was first read)."""
+        """Return a row, verified again (``LedgerError`` if it has changed since the first read)."""
         with self.reading(), self._guard():
             row = Row(*self._db.execute("SELECT * FROM rows WHERE number = ?", (number,)).fetchone())
-            # Both: the row against the seal of its first reading, and that seal against the key.
+            # The row must match the seal of the first read, and that seal must match the key.
             if row.seal != self._seals[number] or row.seal != self._seal(*row[:-1]):
                 raise LedgerError(self._describe_damage("a row changed while it was open"))
         return row
@@ -153,7 +153,7 @@ class Store:
             yield
             with self._guard():
                 self._db.execute("COMMIT")
-        # BaseException: Ctrl-C between draw and commit must roll back, too.
+        # BaseException, because Ctrl-C between draw and commit must roll back too.
         except BaseException:
             if self._db.in_transaction:
                 with self._guard():
@@ -161,9 +161,9 @@ class Store:
             raise
 
     def _begin(self, begin: str) -> None:
-        """Begin a transaction, and report if another process has to end first."""
+        """Begin a transaction; if another process has to finish first, report that."""
         try:
-            # First for a short time, so that a usual wait is silent and a long one is explained.
+            # A short wait first: the usual wait is silent, and a long one is explained.
             self._try_to_begin(begin, PATIENCE_SECONDS)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
@@ -182,7 +182,7 @@ class Store:
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
-        """Raise SQLite's errors as a ``LedgerError`` of one line; wrong types only come from a damaged file."""
+        """Raise SQLite's errors as a one-line ``LedgerError``; type errors occur only with a damaged file."""
         try:
             yield
         except (sqlite3.Error, OSError, TypeError, ValueError) as error:
@@ -195,7 +195,7 @@ class Store:
         """Refuse a file that is not a ledger of this version, before anything else is read."""
         known = self._db.execute("PRAGMA application_id").fetchone()[0]
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
-        # Told apart from a foreign file: this one still protects people, and must not be deleted.
+        # Distinguished from a foreign file: an older ledger still protects people, and must not be deleted.
         if known == APPLICATION_ID and version < VERSION:
             raise LedgerError(
                 f"{self.path} was made by an earlier version, in format {version}: it was not touched; keep it, and "
@@ -209,8 +209,8 @@ class Store:
 
     def _inspect(self) -> None:
         with self._guard():
-            # The schema is compared as text: a trigger or view in a foreign file could change the results of
-            # a query.
+            # The schema is compared as text, because a trigger or view in a foreign file could change the
+            # results of queries.
             tables = {row[0] for row in self._db.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
             if tables != set(SCHEMA) or self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
                 raise LedgerError(self._describe_damage("its structure is broken"))
@@ -219,7 +219,7 @@ class Store:
         """Verify the rows that were added since the last read, and that nothing else changed."""
         sql = "SELECT * FROM rows WHERE number >= ? ORDER BY number"
         for values in self._db.execute(sql, (len(self._seals),)):
-            # In order: each seal covers the one before, so that no row can be exchanged or moved.
+            # In order: each seal covers the one before, so no row can be exchanged or moved.
             row = Row(*values)
             if row.number != len(self._seals) or row.seal != self._seal(*row[:-1]):
                 raise LedgerError(
@@ -229,7 +229,7 @@ class Store:
             self.numbers[row.run_id][row.name] = row.number
         count = len(self._seals) - 1
         heads = self._db.execute("SELECT count, seal FROM head").fetchall()
-        # The head holds their number under its own seal: otherwise the last rows could be cut off unnoticed.
+        # The head seals the number of rows; otherwise the last rows could be cut off undetected.
         if heads != [(count, _head(self.key, count, self._seals[-1]))]:
             raise LedgerError(self._describe_damage("its last rows are gone, or its key is another ledger's"))
 
@@ -243,7 +243,7 @@ class Store:
 
 @dataclass(frozen=True, repr=False)
 class LedgerKey:
-    """A ledger's secret: without it, its fingerprints can neither be computed nor traced back to their values."""
+    """A ledger's secret; without it, fingerprints can neither be computed nor traced back to their values."""
 
     secret: bytes
 
@@ -255,10 +255,10 @@ class LedgerKey:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a key file (``LedgerError`` if it is missing or incomplete)."""
-        # Never made anew: another key would recognise no image, and every budget would begin again.
+        # Never replaced by a new key, which would recognise no image and so restart every budget.
         if not path.exists():
             raise LedgerError(f"{path} is missing: without it the ledger cannot recognise data; restore it")
-        # Raw bytes, no format that could be misread.
+        # Raw bytes, because no format can then be misread.
         secret = path.read_bytes()
         if len(secret) != SIZE:
             raise LedgerError(f"{path} is damaged: restore it from a backup")
@@ -269,7 +269,7 @@ class LedgerKey:
         write_durably(path, self.secret, 0o600)
 
     def fingerprint(self, digest: bytes) -> bytes:
-        """Return the ledger's fingerprint of an image: 32 bytes, the same for the same image."""
+        """Return the ledger's fingerprint of an image's digest: 32 bytes, equal for equal digests."""
         return self._mac(b"fingerprint", (digest,))
 
     def data_fingerprint(self, digest: bytes) -> str:
@@ -282,17 +282,17 @@ class LedgerKey:
         Names in different namespaces have different fingerprints. Surrounding blanks, the case of the kind,
         and equivalent Unicode spellings make no difference.
         """
-        # Twice: folding the case may leave a spelling that is no longer composed.
+        # Composed twice, because case folding may decompose a spelling.
         spelled = _compose(_compose(kind).casefold()), _compose(name), _compose(namespace)
         return self._mac(b"name", tuple(each.encode() for each in spelled))
 
     def seal(self, *parts: bytes) -> bytes:
         """Return 32 bytes that only this key derives from these parts, in this order."""
-        # A purpose of its own for each use, so that a fingerprint can never pass as a seal.
+        # One purpose per use, so that a fingerprint can never pass as a seal.
         return self._mac(b"seal", parts)
 
     def _mac(self, purpose: bytes, parts: tuple[bytes, ...]) -> bytes:
-        # Each part is preceded by its length: "ab", "c" and "a", "bc" must have different seals.
+        # Each part is preceded by its length, so that "ab", "c" and "a", "bc" have different seals.
         framed = b"".join(len(part).to_bytes(8, "big") + part for part in (purpose, *parts))
         return hmac.digest(self.secret, framed, "sha256")
 
@@ -313,20 +313,20 @@ def _compose(text: str) -> str:
 
 LOCKS = Path("/proc/locks")
 RESERVED = 0x40000001
-"""The byte that SQLite locks in a database file before a write."""
+"""Position of the byte that SQLite locks in a database file before a write."""
 LONGEST = 100
-"""Characters of a command that are shown."""
+"""Largest number of characters of a command that are shown."""
 
 
 def find_holder(path: Path) -> str:
     """Name the process that is writing to an SQLite file; ``another process`` if unknown."""
     try:
-        # By inode, as the kernel's list of locks names no path.
+        # By inode, because the kernel's list of locks contains no paths.
         inode = str(path.stat().st_ino)
-        # A line looks like this: 2: POSIX  ADVISORY  WRITE 9599 fe:00:2146732 1073741825 1073741825
+        # A line reads: 2: POSIX  ADVISORY  WRITE 9599 fe:00:2146732 1073741825 1073741825
         fields = (line.split() for line in LOCKS.read_text().splitlines())
         of_file = [each for each in fields if each[-3].split(":")[-1] == inode and each[-1] != "EOF"]
-        # The byte that a writer holds; readers hold others.
+        # Only a writer locks this byte; readers lock others.
         pids = [each[-4] for each in of_file if int(each[-2]) <= RESERVED <= int(each[-1])]
     except (OSError, LookupError, ValueError):
         return "another process"

@@ -1,6 +1,6 @@
-"""Privacy units: as the owner has them, as keyed fingerprints, and as sorted arrays for quick comparison.
+"""Privacy units in three forms: as the owner has them, as keyed fingerprints, and as sorted arrays for comparison.
 
-After ``Units.of`` nothing shows whom a fingerprint stands for.
+After ``Units.of``, nothing shows whom a fingerprint belongs to.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pcevolve.public.modality import SINGLE
 COUNT = np.dtype("<u4")
 IntArray = NDArray[np.int64]
 Numbers = NDArray[np.uint64]
-"""First 64 bits of fingerprints, which identify the whole.
+"""First 64 bits of fingerprints, which stand in for complete fingerprints in comparisons.
 
 Among a million images, two collide with a probability below 3e-8, and nobody without the ledger's key can
-provoke it.
+provoke a collision.
 """
 
 
@@ -31,10 +31,10 @@ class PrivateUnit:
     """One privacy unit as the owner has it; private.
 
     Attributes:
-        images: Content digests of its images, at least one.
-        name: The owner's name for it, such as a patient's number; None for a unit of one image.
-        namespace: Source of the name: equal names in two namespaces are two units. Images are the same in
-            any.
+        images: Content digests of the unit's images, at least one.
+        name: The owner's name of the unit, such as a patient's number; None for a unit of one image.
+        namespace: Source of the name: equal names in two namespaces are two units. Images have no
+            namespace.
     """
 
     images: tuple[bytes, ...]
@@ -44,11 +44,12 @@ class PrivateUnit:
 
 @dataclass(frozen=True, repr=False)
 class Units:
-    """The privacy units of one run as the ledger knows them: keyed fingerprints of 32 bytes, in canonical order.
+    """The privacy units of one run as the ledger stores them: keyed 32-byte fingerprints, in canonical order.
 
     Attributes:
+        images: Fingerprints of the images, unit by unit.
         sizes: Number of images of each unit, as 32-bit numbers; empty if every unit is one unnamed image.
-        names: Fingerprints of the units' names; empty likewise.
+        names: Fingerprints of the units' names; empty if every unit is one unnamed image.
     """
 
     images: bytes
@@ -79,25 +80,25 @@ class Units:
         """Fingerprint the units of a run.
 
         Args:
-            units: All with distinct names; or, if ``kind`` is ``"image"``, single unnamed images.
-            kind: The kind of unit, which tells a patient ``7`` from a device ``7``.
+            units: Units with distinct names; if ``kind`` is ``"image"``, single unnamed images.
+            kind: The kind of unit, which distinguishes a patient ``7`` from a device ``7``.
 
         Raises:
             DataError: The units are not as above, or share an image.
         """
         _check(units, kind)
-        # Sorted, as are the units below: the order of files carries nothing, and equal data are recognised in
-        # any order.
+        # Images and units are sorted: the order of files must reveal nothing, and must not matter to
+        # recognition.
         images = [sorted(map(key.fingerprint, unit.images)) for unit in units]
         names = [
             key.name_fingerprint(kind, unit.name, unit.namespace) for unit in units if unit.name is not None
         ]
         _refuse_twins((each for unit in images for each in unit), "two privacy units share an image")
         _refuse_twins(names, "two privacy units have the same name")
-        # Single images need no sizes and names: less to store, and they are recognised by their images alone.
+        # Single images need no sizes and names; their fingerprints alone identify them.
         if not names:
             return cls(b"".join(sorted(each for unit in images for each in unit)))
-        # By fingerprint, not by name: the order of a ledger's rows must not tell the order of patients.
+        # By fingerprint, because sorting by name would reveal the patients' order.
         order = sorted(range(len(names)), key=names.__getitem__)
         sizes = np.array([len(images[unit]) for unit in order], COUNT)
         ordered = b"".join(each for unit in order for each in images[unit])
@@ -120,7 +121,7 @@ class UnitPartition:
 
     @classmethod
     def of(cls, units: Units) -> UnitPartition:
-        """Read a run's units, whose canonical order is that of their numbers."""
+        """Read a run's units; they are numbered in canonical order."""
         images = _numbers(units.images)
         if not units.named:
             return cls(images, np.arange(len(images)), _numbers(b""))
@@ -134,15 +135,15 @@ class UnitPartition:
         return len(self.names) > 0
 
     def list_bearing(self, images: Numbers) -> Numbers:
-        """Return the names of units that have one of these images, ascending; only if units have names."""
+        """Return the names of units that contain one of these images, ascending; units must have names."""
         bears = np.zeros(len(self.names), dtype=bool)
         bears[self.units[among(self.images, images)]] = True
         return self.names[bears]
 
 
 def _numbers(prints: bytes) -> Numbers:
-    # Every fourth number is a fingerprint's first 64 bits.
-    # The first quarter alone: four times faster to compare, and see ``Numbers`` for how rarely two collide.
+    # Every fourth number: the first 64 bits of each fingerprint compare four times faster. See ``Numbers``
+    # for collisions.
     return np.frombuffer(prints, ">u8")[:: SIZE // 8].astype(np.uint64)
 
 
@@ -171,7 +172,7 @@ def merge_numbers(ascending: Numbers, others: Numbers) -> Numbers:
 
 
 def among(these: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
-    """Mark the numbers that are also in the other, ascending set."""
+    """Mark the numbers that are also in the other set, which is ascending."""
     if not len(ascending):
         return np.zeros(len(these), dtype=bool)
     nearest = np.minimum(np.searchsorted(ascending, these), len(ascending) - 1)
@@ -191,7 +192,7 @@ def _check(units: Sequence[PrivateUnit], kind: str) -> None:
     if not units or not all(unit.images for unit in units):
         raise DataError("there is no privacy unit, or one of them has no images")
     single = kind in SINGLE
-    # A lone image is its own name; a patient without one could not be found again in another run.
+    # A single image identifies itself; a patient without a name could not be recognised in another run.
     if any((unit.name is None) != single for unit in units):
         fault = "unit names were given for single images" if single else "a privacy unit has no name"
         raise DataError(f"{fault}: give names for units of several images only")

@@ -1,9 +1,9 @@
-"""Public data that ship with a library and stand in for private ones: handwritten digits, blood cells, nouns.
+"""Public data that are bundled and stand in for private ones: handwritten digits, blood cells, nouns.
 
-The digits are 1,797 scans of 8x8 pixels with 16 grey levels (UCI "Optical Recognition of Handwritten Digits",
-CC BY 4.0), light ink on dark. They come with scikit-learn, so nothing is downloaded. The cells are fifty
-pictures of each of four kinds (BCCD, MIT; ``cells/LICENCE.txt``): the bundled generator learnt its blood
-smears from other pictures of the collection.
+The digits are 1,797 scans of 8x8 pixels with 16 grey levels (UCI "Optical Recognition of Handwritten
+Digits", CC BY 4.0), light ink on dark. scikit-learn contains them, so nothing is downloaded. The cells are
+fifty pictures of each of four kinds (BCCD, MIT; ``cells/LICENCE.txt``). The bundled generator learnt blood
+smears from other pictures of the same collection.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ ALL_DIGITS: Mapping[int, str] = {digit: f"digit {digit}" for digit in range(10)}
 def load_digits(
     shots: int, names: Mapping[int, str] = ALL_DIGITS, seed: int = 0
 ) -> tuple[PrivateDataset, PrivateDataset]:
-    """Return ``shots`` private images per chosen digit, and all others of these digits as held-out test.
+    """Return ``shots`` private images per chosen digit, and all other images of these digits as held-out data.
 
     Args:
         shots: Images per class, at least 1.
-        names: Digit to label; at least two digits, distinct labels.
-        seed: Decides which images become the shots; public.
+        names: Label of each digit; at least two digits, distinct labels.
+        seed: Determines which images become the shots; public.
 
     Returns:
         The private and the held-out dataset; 64x64 RGB, light on dark with a margin.
@@ -56,15 +56,15 @@ def load_digits(
 
 
 SHEETS = Path(__file__).with_name("cells")
-"""Made by ``client/training/export_cells.py``: a picture of all tiles for each kind."""
+"""One picture per kind with all its tiles, made by ``client/training/export_cells.py``."""
 SIDE = 64
 
 
 def load_cells(shots: int, names: Mapping[str, str], seed: int = 0) -> tuple[PrivateDataset, PrivateDataset]:
-    """Draw pictures of each chosen kind of cell; the rest is held out.
+    """Draw pictures of each chosen kind of cell; the other pictures are held out.
 
     Raises:
-        DataError: A kind has too few.
+        DataError: A kind has too few pictures.
         UsageError: ``shots`` is below 1.
     """
     labels = tuple(sorted(names.values()))
@@ -78,21 +78,21 @@ def load_cells(shots: int, names: Mapping[str, str], seed: int = 0) -> tuple[Pri
 def load_pictures(
     source: DigitsSource | CellsSource, shots: int, seed: int
 ) -> tuple[PrivateDataset, PrivateDataset]:
-    """Draw the private images of a source, and return the others too; see ``load_digits`` and ``load_cells``."""
+    """Draw the private images of a source; the other images are held out. See ``load_digits`` and ``load_cells``."""
     if isinstance(source, CellsSource):
         return load_cells(shots, source.names, seed)
     return load_digits(shots, source.names, seed)
 
 
 FILE = Path(__file__).with_name("terms.jsonl")
-"""From WordNet 3.0, by ``client/training/export_terms.py``: the part that nothing was trained on."""
+"""Definitions from WordNet 3.0, made by ``client/training/export_terms.py``; no model was trained on this part."""
 
 
 def load_terms(shots: int, names: Mapping[str, str], seed: int) -> tuple[PrivateDataset, PrivateDataset]:
-    """Draw meanings of each chosen kind; the rest is held out.
+    """Draw definitions of each chosen kind; the other definitions are held out.
 
     Raises:
-        DataError: A kind has too few.
+        DataError: A kind has too few definitions.
         UsageError: ``shots`` is below 1.
     """
     rows = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]

@@ -1,4 +1,4 @@
-"""Recognise files and folders by name that accompany pictures: masks, labels, copies of other sizes."""
+"""Recognise by name the files and folders that accompany pictures: masks, labels, resized copies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 MOST_FILES = 100_000
-"""Most files among which companions are searched, which takes some seconds."""
+"""Largest number of files to search for companions, which takes some seconds."""
 _PIECES = re.compile(r"\d+|[^\W\d_]+")
 _LAST_PART = re.compile(r"[\s._()\[\]-]+[^\s._()\[\]-]*[)\]]?$")
 _OF_COMPANIONS = frozenset({
@@ -26,12 +26,12 @@ _OF_PICTURES = frozenset(
 
 
 def names_companions(folder: str) -> bool:
-    """True for a folder whose name says that it accompanies pictures elsewhere, such as ``ground_truth``."""
+    """True for a folder named after companions of pictures elsewhere, such as ``ground_truth``."""
     return bool(_split_words(folder)) and _split_words(folder) <= _OF_COMPANIONS | {"ground"}
 
 
 def names_pictures(folder: str) -> bool:
-    """True for a folder whose name means pictures and nothing else, such as ``images``: it names no patient."""
+    """True for a folder named after pictures alone, such as ``images``, so that it is not a patient's."""
     return bool(_split_words(folder)) and _split_words(folder) <= _OF_PICTURES
 
 
@@ -40,10 +40,13 @@ def _split_words(name: str) -> set[str]:
 
 
 def find_companions(names: Sequence[str]) -> list[tuple[int, int]]:
-    """Find files that are named after others of the same folder; indices of the picture, and its mask or copy.
+    """Find files that are named after another picture, such as masks and copies.
 
     Args:
         names: Paths inside the folder, with slashes.
+
+    Returns:
+        Pairs of indices: the picture, and its companion.
     """
     names = names[:MOST_FILES]
     exact = {
@@ -71,14 +74,14 @@ def _stem(name: str) -> str:
 
 
 def _shorten(stem: str) -> Iterator[str]:
-    """Yield names that a file may be named after: its own, and without its last part or parts."""
+    """Yield the names of possible pictures for a file: its own, and the name without its last parts."""
     yield stem
     while (shorter := _LAST_PART.sub("", stem)) not in ("", stem):
         yield (stem := shorter)
 
 
 def _strip(stem: str) -> str:
-    """Return a name without words of companions and pictures."""
+    """Return a name without the words for companions and pictures."""
     words = _PIECES.findall(stem)
     own = [word for word in words if word not in _OF_COMPANIONS | _OF_PICTURES]
     return " ".join(own or words)

@@ -1,7 +1,7 @@
 """The private dataset: labelled images or texts on this machine, read from listed files.
 
-Images that do not all fit in memory are read again at each use. A dataset is complete or refused: an unusable
-image is never skipped, because the shots per class are part of what a run declares.
+If the images do not all fit in memory, they are read again at each use. A dataset is complete or refused:
+an unusable image is never skipped, because a run declares its shots per class.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from pcevolve.public.words import IMAGE
 IntArray = NDArray[np.int64]
 
 KEPT_PIXELS = 400_000_000
-"""Pixels that are kept in memory, 1.2 GB; images of a larger dataset are read again at each use."""
+"""Largest number of pixels kept in memory, 1.2 GB; images of a larger dataset are read again at each use."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PrivateDataset:
-    """Labelled private images, in an order fixed by the file names.
+    """Labelled private images or texts, in an order determined by the file names.
 
     Attributes:
         labels: Class names, public by assumption: sorted, or in the order of the owner's words for them.
@@ -50,7 +50,7 @@ class PrivateDataset:
         unit_names: The owner's name of each unit, by its number in ``unit_of``; empty if units are single
             images.
         names: Path of each image's file inside its folder; empty for data without files.
-        marks: Values of each text in the owner's columns of secrets; empty without any.
+        marks: Each text's values in the columns that the owner declared secret; empty without such columns.
     """
 
     labels: tuple[str, ...]
@@ -72,7 +72,7 @@ class PrivateDataset:
             raise ValueError("items, units and names differ in length")
         if self.unit_names and self.unit_of.max(initial=-1) >= len(self.unit_names):
             raise ValueError("a unit has no name")
-        # Read-only, because the ledger already has the digests of this data.
+        # Read-only, because the ledger already has the digests of these data.
         self.targets.setflags(write=False)
         self.unit_of.setflags(write=False)
 
@@ -88,12 +88,12 @@ class PrivateDataset:
         digests: dict[int, list[bytes]] = {}
         for unit, digest in zip(self.unit_of.tolist(), self.digests, strict=True):
             digests.setdefault(unit, []).append(digest)
-        # In the order of their numbers, because the ledger compares the units of two starts of a run.
+        # In the order of their numbers, because a resumed run must list its units in the same order.
         names = self.unit_names or (None,) * (max(digests, default=-1) + 1)
         return tuple(PrivateUnit(tuple(digests[unit]), names[unit], namespace) for unit in sorted(digests))
 
     def compute_digest(self) -> bytes:
-        """Digest everything that a selection follows from, in any order; for the ledger's fingerprint only."""
+        """Digest everything that a selection depends on, in any order; for the ledger's fingerprint only."""
         names = self.unit_names or ("",) * (int(self.unit_of.max(initial=-1)) + 1)
         marks = self.marks or ((),) * len(self)
         each = zip(self.digests, self.targets.tolist(), self.unit_of.tolist(), marks, strict=True)
@@ -103,7 +103,7 @@ class PrivateDataset:
         return hashlib.sha256(json.dumps(rows).encode()).digest()
 
     def rename(self, names: Mapping[str, str]) -> PrivateDataset:
-        """Give the same images other labels, in their order (``UsageError`` unless each label has a new name)."""
+        """Replace the labels, keeping their order (``UsageError`` unless every label gets a new name)."""
         if odd := sorted(set(names) ^ set(self.labels)):
             raise UsageError(f"data.words must name every class exactly once: look at {odd[0]!r}")
         places = {label: place for place, label in enumerate(names)}
@@ -134,10 +134,10 @@ class PrivateDataset:
         )
 
     def split(self, shots: int, seed: int) -> tuple[PrivateDataset, PrivateDataset]:
-        """Draw ``shots`` images per class; the rest is held out.
+        """Draw ``shots`` images per class; the other images are held out.
 
         Args:
-            shots: Images per class, at least 1; every class must keep one for the rest.
+            shots: Images per class, at least 1; each class must have more images than that.
 
         Returns:
             The drawn images and the others, both in image order.
@@ -174,13 +174,13 @@ def load(
     """Read the images of a listing.
 
     Args:
-        unique: Refuse equal pixels twice: the unit would count twice in every vote, and the guarantee is
-            stated for once. False for held-out data, which do not vote.
-        keep: Pixels to keep in memory; if there are more, every image is read again at each use.
+        unique: Whether to refuse equal pixels twice. Equal images would count twice in every vote, and the
+            guarantee covers one count. False for held-out data, which do not vote.
+        keep: Largest number of pixels to keep in memory; beyond it, every image is read again at each use.
         window: Values of black and white in grey files; None for each file's own.
 
     Returns:
-        The dataset; labels and files in the listing's order.
+        The dataset, with labels and files in the listing's order.
 
     Raises:
         DataError: The faults of up to five files, in one line.
@@ -212,11 +212,11 @@ def _read_all(
         if pixels <= keep:
             kept.append(found.image)
         else:
-            # Emptied for good: keeping some images in memory and not others would only seem to save time.
+            # Emptied for good, because keeping only some of the images in memory would save no time.
             kept.clear()
         if number % BATCH_IMAGES == 0:
             show_progress(number, len(files))
-    # All faults of a folder at once: whoever mends one file should not meet the next at the next start.
+    # All faults of a folder at once, so that its owner does not meet them one start at a time.
     refuse(faults or list(filter(None, [find_folder_fault(seen)])))
     show_progress(len(files), len(files))
     stored = StoredImages(files, tuple(digests), window)
@@ -224,7 +224,7 @@ def _read_all(
 
 
 def _some(images: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
-    """Return the images at some places; stored ones stay on disk."""
+    """Return the images at the given indices; stored images stay on disk."""
     return images.subset(places) if isinstance(images, StoredImages) else tuple(images[at] for at in places)
 
 
@@ -232,8 +232,8 @@ def _some(images: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
 class StoredImages(Sequence[DecodedImage]):
     """Images on disk, decoded one at a time and never cached.
 
-    A file must still be the image that was loaded, or it is refused: the ledger's charge and the embedding
-    are for the same pixels.
+    A file is refused if its pixels have changed since loading, because charge and embedding must be for the
+    same pixels.
 
     Attributes:
         digests: SHA-256 of each image's pixels when it was first read; see ``files.digest_pixels``.
@@ -252,10 +252,10 @@ class StoredImages(Sequence[DecodedImage]):
     @overload
     def __getitem__(self, place: slice) -> StoredImages: ...
     def __getitem__(self, place: int | slice) -> DecodedImage | StoredImages:
-        """Read one image, or take a slice (``DataError`` for a file that has changed or is gone)."""
+        """Read one image, or return a slice (``DataError`` for a file that has changed or is gone)."""
         if isinstance(place, slice):
             return StoredImages(self.files[place], self.digests[place], self.window)
-        # Read and compared each time: a file that was exchanged in between would be charged to another unit.
+        # Compared at each read: a file replaced meanwhile would be charged to the wrong unit.
         image = read_unchanged(self.files[place], self.digests[place], self.window)
         if image is None:
             raise change_error([self.files[place]])
@@ -265,7 +265,7 @@ class StoredImages(Sequence[DecodedImage]):
         return (self[place] for place in range(len(self)))
 
     def subset(self, places: Sequence[int]) -> StoredImages:
-        """The images at some places, in that order."""
+        """Return the images at the given indices, in that order."""
         files, digests = [self.files[each] for each in places], [self.digests[each] for each in places]
         return StoredImages(tuple(files), tuple(digests), self.window)
 

@@ -1,4 +1,4 @@
-"""Inspect a private folder before any run, image by image without keeping any; nothing is sent or spent."""
+"""Inspect a private folder before any run, keeping one image at a time; nothing is sent or spent."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ if TYPE_CHECKING:
     from pcevolve.public.media.images.likeness import Sketch
 
 MOST_COMPARED = 20_000
-"""Images up to which each is compared with all others; more would take minutes."""
+"""Largest number of images among which all pairs are compared; more would take minutes."""
 MOST_TURNED = 3000
-"""Images up to which each is compared with all others turned, mirrored, cropped and rotated."""
+"""Largest number of images that are also compared turned, mirrored, cropped and rotated."""
 MOST_PAIRS = 1000
-"""Pairs that are kept; a folder with more has a fault that one pair shows as well."""
+"""Largest number of pairs that are kept; with more, one pair shows the fault as well."""
 
 Pair = tuple[int, int]
-"""Two images, by their places in the listing."""
+"""Two images, by their indices in the listing."""
 
 
 @dataclass(frozen=True, repr=False)
 class Inspection:
-    """The findings; private.
+    """The findings of an inspection; private.
 
     Attributes:
-        sizes: Pixels of each readable image, width and height, as it is kept.
+        sizes: Width and height of each readable image, in pixels, after loading.
         faults: Images that a run would refuse, each with advice.
-        alike: Pairs of different units that look the same, and are not twins.
-        compared: Whether such pairs were searched for.
+        twins: Pairs of images with equal pixels.
+        alike: Pairs of different units that look the same but are not twins.
+        compared: Whether look-alikes were searched for.
         turned: Whether turned, mirrored, cropped and rotated images were included.
         seen: Levels of the images and how they are shown, including images refused for lack of contrast.
-        flat: Images that show almost nothing, by their places in the listing.
+        flat: Indices of images that show almost nothing.
     """
 
     listing: Listing
@@ -81,7 +82,7 @@ def inspect(listing: Listing, tick: Callable[[], None], window: Window | None = 
             else:
                 twins.append((first[found.digest], place))
         tick()
-    # Only without another fault: a folder of unreadable images has no contrast to judge.
+    # Only if there is no other fault: unreadable images say nothing about contrast.
     if not faults and (fault := find_folder_fault(seen)):
         faults.append(fault)
     compared = len(sketches) <= MOST_COMPARED
@@ -93,7 +94,7 @@ def inspect(listing: Listing, tick: Callable[[], None], window: Window | None = 
 
 
 def _of_different_units(sketches: dict[int, Sketch], units: Sequence[str]) -> tuple[Pair, ...]:
-    """Return pairs of different units that look the same: two units count as two whoever they show."""
+    """Return pairs of look-alikes in different units."""
     from pcevolve.public.media.images.likeness import find_alike, find_turned
 
     places, found = list(sketches), dict[Pair, None]()

@@ -1,4 +1,4 @@
-"""Items of classes, each in a privacy unit, from folders or tables."""
+"""Classified items, each in a privacy unit, from folders or tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 class PrivateItems(ABC):
-    """Items of classes, each in a privacy unit: counts units and draws some.
+    """Classified items, each in a privacy unit; counts units and draws a subsample of them.
 
     Attributes:
         targets: Class of each item, an index into the class names.
@@ -27,11 +27,11 @@ class PrivateItems(ABC):
     @property
     @abstractmethod
     def unit_keys(self) -> Sequence[str]:
-        """The name of each item's unit; for an item that is its own unit, a key that stays when others go."""
+        """A key for each item's unit: its name, or for a unit of one item a key independent of other items."""
 
     @abstractmethod
     def subset(self, places: Sequence[int]) -> Self:
-        """The items at some places, in that order."""
+        """Return the items at the given indices, in that order."""
 
     def count_units(self) -> dict[str, int]:
         """Return the number of privacy units of each class, by label."""
@@ -39,23 +39,22 @@ class PrivateItems(ABC):
         return {label: counts[target] for target, label in enumerate(self.class_names)}
 
     def count_drawable(self) -> dict[str, int]:
-        """Return the number of privacy units of each class that a draw could take, each for one class, by label."""
+        """Return how many units a subsample could draw from each class, by label; a unit counts for one class."""
         from pcevolve.keeper.private.subsample import count_drawable  # for those who draw
 
         counts = count_drawable(self.unit_keys, self.targets)
         return {label: counts.get(target, 0) for target, label in enumerate(self.class_names)}
 
     def draw(self, count: int, seed: int) -> tuple[Self, Self]:
-        """Draw units of each class.
+        """Draw a subsample: ``count`` units of each class.
 
         Args:
             count: Units of each class, K.
             seed: Secret, below 2**63.
 
         Returns:
-            The drawn items, and all items of units that were not drawn; in order. Items of a drawn unit in
-            another class are
-            in neither, so that no used unit is in the measurement.
+            The drawn items, and all items of units that were not drawn, both in order. If a drawn unit also
+            has items of another class, these are in neither, so that no unit is both used and measured on.
 
         Raises:
             DataError: A class has fewer units.
@@ -67,5 +66,5 @@ class PrivateItems(ABC):
 
 
 def pick(values: tuple[Value, ...], places: Sequence[int]) -> tuple[Value, ...]:
-    """Pick facts about items by place; empty if there are none."""
+    """Return the values at the given indices; empty if there are no values."""
     return tuple(values[place] for place in places) if values else ()

@@ -1,8 +1,8 @@
-"""The private selector: embeds, measures under the budget, and hands out receipts.
+"""The private judge: embeds private images, measures within the budget, and returns receipts.
 
-Everything that can be computed before the provider is first contacted is, because its duration depends on the
-images' sizes. The judge lets a selector measure candidates with the private data, and the account draw and
-pay.
+All work that does not need the API is done before the API is first contacted, because the duration depends
+on the images' sizes. The judge has a selector measure candidates with the private data, and the account
+draw and pay.
 """
 
 from __future__ import annotations
@@ -40,18 +40,19 @@ def embed_images(
 ) -> Embeddings:
     """Embed private images in a rendition, ``(images, d)``; rows of unusable images are NaN.
 
-    The result is float64, or float32 if that holds the same numbers, as for most encoders: half the memory.
+    The result is float64, or float32 if that has the same values. float32, which most encoders allow,
+    halves the memory.
 
     Raises:
-        DataError: A file is no longer the image that was loaded.
+        DataError: A file has changed since it was loaded.
     """
-    # zeros, not empty: rows that are still to come are cast too, and uninitialised memory may cause warnings.
+    # zeros, not empty: casting also touches rows without embeddings yet, and garbage values may cause
+    # warnings.
     rows: Embeddings = np.zeros((len(images), encoder.dimension), dtype=np.float32)
     for start in range(0, len(images), BATCH_IMAGES):
         batch = slice(start, start + BATCH_IMAGES)
         embedded = encoder.embed(RenditionView(images[batch], rendition))
-        # Widened once, when the first batch needs it: rounding float64 to float32 could change which
-        # candidate is nearest.
+        # Widened at the first batch that needs it: rounding to float32 could change the nearest candidate.
         rows = rows if are_single(embedded) else rows.astype(np.float64, copy=False)
         rows[batch] = embedded
         show_progress(min(start + BATCH_IMAGES, len(images)), len(images))
@@ -60,7 +61,7 @@ def embed_images(
 
 @dataclass(frozen=True, repr=False, eq=False)
 class RenditionView(Sequence[DecodedImage]):
-    """Images as an encoder is shown them, converted on demand; without a ``rendition``, unchanged."""
+    """Images converted on demand to the form in which an encoder sees them; unchanged without a ``rendition``."""
 
     images: Sequence[DecodedImage]
     rendition: Rendition
@@ -81,11 +82,11 @@ class RenditionView(Sequence[DecodedImage]):
 
 @dataclass(frozen=True, repr=False)
 class PrivateViews:
-    """Private images in an encoder's embeddings; each is embedded once in every rendition.
+    """Private images as an encoder's embeddings; each image is embedded once per rendition.
 
     Attributes:
-        caps: For each item, the share of its vote that counts given its listed secrets; None if all count in
-            full.
+        caps: For each item, the share of its vote that counts, given its listed secrets; None if all count
+            in full.
     """
 
     data: PrivateDataset
@@ -94,9 +95,8 @@ class PrivateViews:
     _embedded: dict[Rendition, Embeddings] = field(default_factory=dict)
 
     def prepare(self, with_appearances: bool, show_progress: ProgressCallback = no_progress) -> None:
-        """Embed the images, and measure appearances if they will be released; errors as in ``embeddings``."""
-        # Before the first request: an observer who sees requests could otherwise time how long private images
-        # take.
+        """Embed the images, and measure their appearances if these will be released; errors as in ``embeddings``."""
+        # Before the first request, so that nobody who sees requests can time the work on private images.
         self.embeddings(None, show_progress)
         if with_appearances:
             _ = self.appearances
@@ -104,7 +104,7 @@ class PrivateViews:
     def embeddings(
         self, rendition: Rendition, show_progress: ProgressCallback = no_progress
     ) -> PrivateEmbeddings:
-        """Return the embeddings in a rendition, with classes and units (``DataError`` for an image without one)."""
+        """Return the embeddings in a rendition, with classes and units (``DataError`` if an image has no embedding)."""
         if rendition not in self._embedded:
             self._embedded[rendition] = self._usable(rendition, show_progress)
         return PrivateEmbeddings(self._embedded[rendition], self.data.targets, self.data.unit_of, self.caps)
@@ -116,8 +116,8 @@ class PrivateViews:
 
     def _usable(self, rendition: Rendition, show_progress: ProgressCallback) -> Embeddings:
         embedded = embed_images(self.data.items, self.encoder, rendition, show_progress)
-        # Only the extremes are checked: NaN propagates to both, and a mask of a million rows would take as
-        # much memory again.
+        # Only the extremes are checked: NaN propagates to both, and a mask of a million rows would double the
+        # memory.
         if not np.isfinite([embedded.min(initial=0.0), embedded.max(initial=0.0)]).all():
             raise DataError(
                 f"encoder '{self.encoder.name}' cannot embed a private image: choose another --encoder"
@@ -127,7 +127,7 @@ class PrivateViews:
 
 @dataclass(frozen=True, repr=False)
 class PrivateJudge:
-    """Releases prototypes that the private data prefer; private by the events that it pays for."""
+    """Releases prototypes that the private data prefer, under the privacy of the events that it pays for."""
 
     views: PrivateViews
     chooser: Chooser
@@ -136,27 +136,24 @@ class PrivateJudge:
     events: Mapping[int, tuple[Event, ...]]
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Do all work that needs nothing private, and keep it for ``release``.
-
-        Embeddings, and the frame of class means.
-        """
+        """Do all public work for a release in advance: candidates' embeddings, and the frame of class means."""
         if query.iteration == 0:
             self.chooser.common_appearance(pool)
             return
         all_inputs = self.chooser.find_inputs(query.iteration, pool, self._renditions)
-        # The frame is a decomposition of all candidates: public work, and slow, so it is done before the
-        # release.
+        # The frame is slow public work, a decomposition of all candidates, so it is done outside the private
+        # section.
         if self.chooser.plan.centre_first:
             _ = join_renditions(all_inputs).coordinates
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Choose the prototypes of all classes and pay for them; a paid query is answered from the ledger.
+        """Choose the prototypes of all classes and pay for them; the ledger answers a query that was paid for before.
 
         Raises:
-            BudgetError: Not enough is left; nothing was drawn.
+            BudgetError: Too little of the budget is left; nothing was drawn.
             DataError: A private image has no embedding; nothing was drawn.
         """
-        # Looked up before anything is computed: a resumed run answers as quickly as ``pay`` would.
+        # Before anything is computed, so that a resumed run answers as quickly as ``pay`` would.
         known = self.account.receipt(query)
         receipt = known or self._release(query, pool, self.events[query.iteration])
         if query.iteration == 0:
@@ -167,7 +164,7 @@ class PrivateJudge:
         if query.iteration == 0:
             return self._release_appearance(query, pool, events[0])
         all_inputs = self.chooser.find_inputs(query.iteration, pool, self._renditions)
-        # A free round reuses the measurement in the ledger: measuring again would be another access.
+        # A free round reuses the ledger's measurement, because measuring again would be another access.
         if all(event.free for event in events):
             measured = load(self.account.read_measured(self._last_measured(query)))
             return self.account.pay(query, events, lambda: self._pay(measured, all_inputs, pool, b""))
@@ -175,11 +172,11 @@ class PrivateJudge:
         return self.account.pay(query, events, lambda: self._draw(private, all_inputs, pool, events))
 
     def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
-        """Release the private images' mean appearance; the provider's images give the public guess."""
+        """Release the private images' mean appearance; the mean of the provider's images is the public prior."""
         plan, views = self.chooser.plan, self.views
-        # Computed before the transaction: other runs wait while it is open.
+        # Computed before the transaction, because other runs wait while it is open.
         prior = self.chooser.common_appearance(pool)
-        # Nominal, because the number of private images would have to be paid for.
+        # The nominal number, because the real number of private images would have to be paid for.
         expected = plan.data.shots * len(plan.labels)
 
         def draw() -> Paid:
@@ -200,8 +197,7 @@ class PrivateJudge:
         self, private: PrivateEmbeddings, all_inputs: tuple[SelectionInput, ...], pool: Pool, events: Events
     ) -> Paid:
         measured = self.chooser.selector.measure(private, join_renditions(all_inputs), events, self.noise)
-        # The bytes go into the ledger in the same transaction, or a crash could leave a receipt without its
-        # measurement.
+        # Stored in the same transaction, or a crash could leave a receipt without its measurement.
         return self._pay(measured, all_inputs, pool, save(dict(measured)))
 
     def _pay(
@@ -211,14 +207,14 @@ class PrivateJudge:
         return Paid(choices, memory, values)
 
     def _last_measured(self, query: Query) -> int:
-        """Return the latest earlier round that looked at the data."""
-        # The newest measurement, because it was made among the most candidates.
+        """Return the latest earlier round that measured the private data."""
+        # The latest, because it measured the most candidates.
         earlier = range(query.iteration - 1, 0, -1)
         return next(t for t in earlier if not all(event.free for event in self.events[t]))
 
     @cached_property
     def _renditions(self) -> tuple[Rendition, ...]:
-        """The renditions in which candidates are judged; the private images get the first."""
+        """The renditions in which candidates are judged; private images are embedded in the first."""
         plan = self.chooser.plan
         released = 0 in plan.releases
         return choose_renditions(plan, self.account.receipt(Query(plan.run_id, 0)) if released else None)
@@ -226,17 +222,17 @@ class PrivateJudge:
 
 @dataclass(frozen=True)
 class UniformJudge:
-    """The ``random`` control: chooses without private data, at no cost, and still leaves a receipt."""
+    """The ``random`` control: chooses without private data and at no cost, and leaves a receipt as well."""
 
     account: Account
     noise: Noise
     plan: PublicPlan
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Do nothing: this judge does not look at candidates."""
+        """Do nothing, because this judge does not compare candidates."""
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Choose any received candidates of each class, without repetition while there are others."""
+        """Choose received candidates of each class at random, without repetition while others remain."""
         return self.account.pay(query, (Event("uniform"),), lambda: self._draw(query, pool.candidates))
 
     def _draw(self, query: Query, candidates: Population) -> Paid:
@@ -251,14 +247,14 @@ class UniformJudge:
         left: list[int] = []
         chosen = []
         for number in range(wanted):
-            # Without replacement while there are others: a control that repeats itself would lose to any
-            # method for that alone.
+            # Without replacement, because a control that repeats candidates would lose to any method for that
+            # reason.
             left = left or list(there)
             chosen.append(left.pop(self.noise.uniform(f"{key}/{number}", len(left))))
         return chosen
 
 
 def _came(candidates: Sequence[Candidate]) -> list[int]:
-    """Return the indices of the candidates that the API did not withhold; of all if it withheld all."""
+    """Return the indices of candidates that the API did not withhold; all indices if it withheld all."""
     came = [index for index, each in enumerate(candidates) if each.digest != WITHHELD]
     return came or list(range(len(candidates)))

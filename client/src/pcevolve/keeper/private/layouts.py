@@ -1,4 +1,4 @@
-"""Advise on folders in another layout than one folder for each class: splits, patients, an outer folder."""
+"""Advise on folders with other layouts than one folder per class: splits, patients, an outer folder."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from pcevolve.keeper.private.listing import Folders, is_folder, list_some, short
 
 _TRAINING = frozenset({"train", "training"})
 _HELD_OUT = ("test", "testing", "val", "valid", "validation", "dev", "eval", "holdout")
-"""Names of folders of splits, see ``_split_name``; among held-out ones, the likeliest test set first."""
+"""Names of split folders, see ``_split_name``; the likeliest test set comes first."""
 
 
 def find_inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
-    """Return the folder of class folders within another one, and what to give instead.
+    """Find the folder with the class folders if it is inside another one; None if ``folders`` are the classes.
 
-    None if these are the classes.
+    Returns:
+        The inner folder, and advice on what to give instead.
     """
     named = {folder: _split_name(folder.name) for folder in folders if not names_companions(folder.name)}
     apart = list_some([folder.name for folder in folders if folder not in named])
@@ -39,7 +40,7 @@ def find_inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | N
 
 
 def _split_name(folder: str) -> str:
-    """Return the split in a folder's name: ``train`` of ``Train_Images-2017``."""
+    """Return the name of the split that a folder contains, such as ``train`` for ``Train_Images-2017``."""
     letters = re.sub(r"[\W\d_]+", " ", folder.casefold()).strip()
     return re.sub(r"[ ]?(set|data|images?|imgs?|split)$", "", letters)
 
@@ -49,12 +50,12 @@ def _names_split(folder: str) -> bool:
 
 
 def names_nobody(folder: str) -> bool:
-    """True if a folder is named after a split, pictures or companions of pictures, so that it is no patient's."""
+    """True for a folder named after a split, pictures or companions of pictures, so that it is not a patient's."""
     return _names_split(folder) or names_pictures(folder) or names_companions(folder)
 
 
 def describe_patients(path: Path, deep: Mapping[Path, Sequence[Path]]) -> str:
-    """Advise on class folders that hold folders of images, such as one for each patient."""
+    """Advise on class folders with subfolders of images, such as one per patient."""
     inner = [entry.name for entries in deep.values() for entry in entries if is_folder(entry)]
     first = next(entry for entry in next(iter(deep.values())) if is_folder(entry))
     if all(_names_split(name) or names_companions(name) for name in inner):

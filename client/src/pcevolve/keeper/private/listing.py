@@ -1,13 +1,13 @@
-"""List a private folder by name alone: each image and its class, and the files that are skipped.
+"""List a private folder by names: each image and its class, and the files that are skipped.
 
-No image is opened here. If a file's name does not show an image, its first bytes are read: an image without a
-suffix counts as one, text beside the images (notes, a table of annotations) is skipped with a note, and
-everything else has to be converted. A file that is named as an image is never skipped, because the shots per
-class are part of what a run declares.
+No image is decoded. If a file's suffix shows no image, its first bytes are read. An image without a suffix
+counts as one. Text beside the images, such as notes or a table of annotations, is skipped with a note.
+Everything else has to be converted. A file named as an image is never skipped, because a run declares its
+shots per class.
 
-All faults are found in one pass, so that none hides another. If folders have another layout than one per
-class (splits, patients, an outer folder), the fault says what to give instead, and the images are listed as
-far as possible.
+All faults are found in one pass, so that none hides another. If folders are not laid out one per class
+(splits, patients, an outer folder), the fault names the right folder, and as many images as possible are
+listed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pcevolve.public.words import SYSTEM_FILES, find_label_fault, find_label_fau
 from pcevolve_shared.reading import open_file
 
 MAX_IMAGES = 1_000_000
-"""Number of images up to which sums of shares are exact with room to spare; see ``selectors.selection.round_down``."""
+"""Number of images for which sums of shares are exact, with a margin; see ``selectors.selection.round_down``."""
 _NAMED = 5  # files named in one error
 
 
@@ -45,15 +45,14 @@ class UnitMap:
 
 @dataclass(frozen=True, repr=False)
 class Listing(PrivateItems):
-    """The images of a folder by name, in an order fixed by the names; private but for the labels.
+    """The images of a folder by name, in an order determined by the names; private except for the labels.
 
     Attributes:
         labels: Sorted class names; public by assumption.
         targets: Class of each file, an index into ``labels``.
-        skipped: Files that are visibly not images, in no class.
-        faults: Faults for which a run would be refused, if the folder was only inspected; layout faults
-            first.
-        units: The unit of each image; None if each is one.
+        skipped: Files that are obviously not images, in no class.
+        faults: Reasons for which a run would be refused, layout faults first; found only by an inspection.
+        units: The unit of each image; None if each image is one unit.
     """
 
     root: Path
@@ -66,7 +65,7 @@ class Listing(PrivateItems):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Path of each image inside the folder, with slashes and in one spelling (NFC) on every machine."""
+        """Path of each image inside the folder, with slashes and in one Unicode form (NFC) on every machine."""
         return tuple(nfc(file.relative_to(self.root).as_posix()) for file in self.files)
 
     @property
@@ -76,18 +75,18 @@ class Listing(PrivateItems):
 
     @property
     def unit_keys(self) -> tuple[str, ...]:
-        """The name of each image's unit; its own if each is one."""
+        """The name of each image's unit; the image's own name if each image is one unit."""
         return self.names if self.units is None else tuple(self.units.of[name] for name in self.names)
 
     def subset(self, places: Sequence[int]) -> Listing:
-        """The files at some places, in that order, with the same labels."""
+        """Return the files at the given indices, in that order, with the same labels."""
         files, targets = pick(self.files, places), pick(self.targets, places)
         return Listing(self.root, self.labels, files, targets, units=self.units)
 
 
 @dataclass
 class Folders:
-    """Lists folders, each once; unreadable ones, and links that lead back, go to ``faults``."""
+    """Lists each folder once; unreadable folders, and links back to a parent, become ``faults``."""
 
     faults: list[str] = field(default_factory=list)
     _seen: set[tuple[int, int]] = field(default_factory=set)
@@ -100,7 +99,7 @@ class Folders:
         except OSError as error:
             self.faults.append(f"{folder} cannot be read: {error.strerror}")
             return []
-        # By device and inode: a link back to a parent folder would be followed for ever.
+        # By device and inode: a link back to a parent folder would be followed forever.
         if (status.st_dev, status.st_ino) in self._seen:
             self.faults.append(f"{folder} is the same folder as another one: remove the link")
             return []
@@ -119,13 +118,13 @@ class Folders:
 def list_folder(path: Path, label: str | None = None, strict: bool = True, nested: bool = False) -> Listing:
     """List a private folder: all images as one class if a label is given, else by class folders.
 
-    Hidden and system files are ignored anywhere, and so are files beside the class folders that are not
-    images (a README, a manifest).
+    Hidden and system files are ignored everywhere. Beside the class folders, files that are not images (a
+    README, a manifest) are ignored too.
 
     Args:
-        label: Public name of the one class; None if subfolders are the classes, and their names the labels.
-        strict: Refuse what a run would refuse; else report it in ``faults``.
-        nested: Include folders within the class folders, because a map names their units.
+        label: Public name of the one class; None if subfolders are the classes, with their names as labels.
+        strict: Whether to raise faults for which a run would be refused; if not, they are in ``faults``.
+        nested: Whether to include folders within class folders, because a map names their units.
 
     Raises:
         DataError: The faults of up to five files, in one line.
@@ -181,7 +180,7 @@ def _of_classes(path: Path, nested: bool) -> Listing:
 
 
 def _without_classes(path: Path, loose: Sequence[Path]) -> Listing:
-    """List the images of a folder without subfolders as one class."""
+    """List the images of a folder without subfolders as one class, with a fault."""
     fault = f"{path} has no class folders: put the images into one subfolder per class"
     more = ", or have a run take them as one class by --set data.unlabelled=true" if loose else ""
     table = next((each for each in sorted(path.iterdir()) if each.suffix.lower() in _TABLES), None)
@@ -200,14 +199,14 @@ def _holds_image(entries: Sequence[Path]) -> bool:
 
 
 def _loose_faults(loose: Sequence[Path]) -> list[str]:
-    """Describe images beside the class folders; of many, the first few are named."""
+    """Describe images beside the class folders; only the first few are named."""
     advice = "lies outside the class folders: move it into one, or remove it"
     more = [f"{len(loose) - _NAMED} more images lie outside the class folders"] if len(loose) > _NAMED else []
     return [*(f"{entry.name} {advice}" for entry in loose[:_NAMED]), *more]
 
 
 def refuse(faults: Sequence[str]) -> None:
-    """Raise a ``DataError`` of one line with the first faults and the number of others, if there are any."""
+    """Raise a one-line ``DataError`` with the first faults and the number of others; do nothing without faults."""
     if faults:
         raise DataError(f"private data: {list_some(faults, '; ', '; and ')}")
 
@@ -228,19 +227,19 @@ def refuse_twins(names: Sequence[str], items: Sequence[str | bytes], what: str) 
 
 
 def describe_single_class(path: Path, label: str) -> str:
-    """Say that data have only one class, and what to do."""
+    """State that data have only one class, and name the remedies."""
     return f"{path} has only one class, {label!r}: at least two are needed, or --set data.unlabelled=true"
 
 
 def shorten(file: Path) -> str:
-    """Return a file's name for errors: with its folder."""
+    """Return a file's name with its folder, for messages."""
     return f"{file.parent.name}/{file.name}"
 
 
 def _sort_out(
     root: Path, labels: tuple[str, ...], found: Sequence[tuple[Path, int]], faults: Sequence[str]
 ) -> Listing:
-    """Separate images from skipped files, and name all others (``DataError`` for too many images)."""
+    """Separate images from skipped files, and report all others as faults (``DataError`` for too many images)."""
     kinds = {file: tell_file_kind(file) for file, _ in found}
     odd = [f"{shorten(file)} {_advice(file)}" for file, kind in kinds.items() if kind is FileKind.OTHER]
     images = [(file, target) for file, target in found if kinds[file] is FileKind.IMAGE]
@@ -284,7 +283,7 @@ def _advice(file: Path) -> str:
 
 
 def read_head(file: Path) -> bytes:
-    """Return the first bytes of a file; for an unreadable one, bytes that are no text."""
+    """Return the first bytes of a file; for an unreadable file, bytes that are not text."""
     try:
         with open_file(file, sys.maxsize) as opened:
             return opened.read(HEAD_BYTES)

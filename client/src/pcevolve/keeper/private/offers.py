@@ -1,4 +1,4 @@
-"""Remedies for a run whose classes do not hold what ``--shots`` or ``data.subsample`` says; for the owner alone."""
+"""Remedies for a run whose classes do not match ``--shots`` or ``data.subsample``; for the owner alone."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from pcevolve.public.selectors import Scope, resolve_method
 from pcevolve.public.selectors.planner import plan
 
 OF_ROSTER = "the roster's shots"
-"""How messages call the number of units where other owners have agreed on it, so that no option changes it."""
+"""Name of the number of units in messages, if other owners agreed on it, so that no option changes it."""
 
 
 def refuse_shots(settings: RunConfig, shots: Shots, unit: str, drawable: Mapping[str, int]) -> NoReturn:
-    """Refuse classes of other sizes than declared (``DataError``); the owner's screen shows remedies."""
+    """Refuse classes whose sizes differ from the declared one (``DataError``); show remedies on the owner's screen."""
     price, named = partial(price_subsample, settings, len(shots.held)), spell_flag("shots")
     held = f"your classes hold {describe_counts(shots)} {unit} each, and {named} says {shots.declared}"
     if named == OF_ROSTER:
@@ -41,7 +41,7 @@ def refuse_shots(settings: RunConfig, shots: Shots, unit: str, drawable: Mapping
 
 
 def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> None:
-    """Tell the owner that classes have too few units for a draw, which is then refused."""
+    """Tell the owner that classes have too few units for the subsample; the caller then refuses."""
     shots = Shots(counts, settings.data.shots)
     if shots.fewest < settings.data.shots:
         instead = (
@@ -54,7 +54,7 @@ def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> 
 
 
 def describe_counts(shots: Shots) -> str:
-    """Describe the number of units in each class."""
+    """Describe the number of units per class."""
     first = {number: label for label, number in reversed([*shots.held.items()])}
     fewest, most = shots.fewest, shots.most
     return f"{most}" if fewest == most else f"{fewest} ({first[fewest]}) to {most} ({first[most]})"
@@ -64,8 +64,9 @@ def list_offers(shots: Shots, drawable: int, price: Callable[[int], str]) -> lis
     """List options that would help, each with its effect.
 
     Args:
-        drawable: Units of each class that ``data.subsample`` could draw, each counted for one class; private.
-        price: Describes the cost of a draw of so many units of each class.
+        drawable: Units of each class that ``data.subsample`` could draw, each counted for one class;
+            private.
+        price: Describes the cost of a subsample with a given number of units per class.
     """
     drawn = min(shots.declared, drawable)
     offers = []
@@ -87,7 +88,7 @@ def list_offers(shots: Shots, drawable: int, price: Callable[[int], str]) -> lis
 
 
 def price_subsample(settings: RunConfig, classes: int, shots: int) -> str:
-    """Describe the cost of a run that draws so many units of each class."""
+    """Describe the cost of a run on a subsample with this number of units per class."""
     own, delta = settings.method, settings.privacy.delta
     budget = Budget(
         parse_epsilon(settings.privacy.epsilon), choose_delta(own.name) if delta is None else delta
@@ -100,7 +101,7 @@ def price_subsample(settings: RunConfig, classes: int, shots: int) -> str:
 
 
 def _advise_check(settings: RunConfig) -> str:
-    """Name the command that inspects a folder or a table; empty for shipped data."""
+    """Name the command that inspects a folder or a table; empty for bundled data."""
     if not Path(settings.data.private).exists():
         return ""
     chosen = settings.provider.dialect

@@ -1,7 +1,7 @@
 """Private texts on this machine: rows of a table, or files in class folders.
 
-A dataset is complete or refused: an unusable text is never skipped, because the shots per class are part of
-what a run declares.
+A dataset is complete or refused: an unusable text is never skipped, because a run declares its shots per
+class.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from pcevolve.public.words import find_label_faults
 
 @dataclass(frozen=True, repr=False)
 class Records(PrivateItems):
-    """Private texts as they were read.
+    """Private texts as read.
 
     Attributes:
         units: The owner's name of each text's unit; empty if each text is a unit.
-        marks: Values of each text in the columns of secrets; empty without any.
-        faults: Faults for which a run would be refused, if the texts were only inspected.
+        marks: Each text's values in the columns of secrets; empty without such columns.
+        faults: Reasons for which a run would be refused; found only by an inspection.
     """
 
     names: tuple[str, ...]
@@ -49,7 +49,7 @@ class Records(PrivateItems):
     faults: tuple[str, ...] = ()
 
     def subset(self, places: Sequence[int]) -> Records:
-        """The texts at some places, in that order."""
+        """Return the texts at the given indices, in that order."""
         return Records(
             names=pick(self.names, places),
             texts=pick(self.texts, places),
@@ -60,14 +60,14 @@ class Records(PrivateItems):
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The existing labels, sorted; public by assumption."""
+        """The labels that occur, sorted; public by assumption."""
         return tuple(sorted(set(self.labels)))
 
     @property
     def unit_keys(self) -> tuple[str, ...]:
-        """The name of each item's unit in a draw.
+        """A key for each text's unit in a subsample.
 
-        Without units it is the text itself: a table's rows have no name that stays when a row above them is
+        Without units the key is the text itself. A row number would not do: it changes if an earlier row is
         removed.
         """
         return self.units or self.texts
@@ -79,7 +79,7 @@ class Records(PrivateItems):
         return [known[label] for label in self.labels]
 
     def count_units(self) -> dict[str, int]:
-        """Return the number of units of each class; without units each text counts, also a repeated one."""
+        """Return the number of units of each class; without units, each text counts, repeated or not."""
         return super().count_units() if self.units else dict(Counter(sorted(self.labels)))
 
     def dataset(self, kind: str | None, labels: Sequence[str] = (), *, unique: bool = True) -> PrivateDataset:
@@ -87,8 +87,8 @@ class Records(PrivateItems):
 
         Args:
             kind: Kind of unit; None if each text is one.
-            unique: Refuse equal texts: the unit would count twice in every vote, and the guarantee is stated
-                for once. False for held-out data, which do not vote.
+            unique: Whether to refuse equal texts. They would count twice in every vote, and the guarantee
+                covers one count. False for held-out data, which do not vote.
 
         Raises:
             DataError: A text appears twice.
@@ -112,11 +112,11 @@ class Records(PrivateItems):
 
 
 def require_records(path: Path, option: str) -> None:
-    """Refuse a path that holds no texts, before anything in it is read.
+    """Refuse a path without texts, before anything in it is read.
 
     Raises:
-        DataError: It is neither a folder nor a table.
-        UsageError: Its library is not installed.
+        DataError: The path is neither a folder nor a table.
+        UsageError: The library that reads the table is not installed.
     """
     if path.is_file():
         require_reader(path)
@@ -129,7 +129,8 @@ def read_records(path: Path, columns: Columns, label: str | None = None, strict:
 
     Args:
         label: Public name of the one class, if labels are to be ignored.
-        strict: Refuse what a run would refuse; else report it in ``faults``, and leave out unusable rows.
+        strict: Whether to raise faults for which a run would be refused; if not, they are in ``faults``,
+            and unusable rows are left out.
 
     Raises:
         DataError: The faults of up to five rows or files, in one line, without any of their text.

@@ -1,7 +1,7 @@
-"""Declared secrets: the owner's list and values of columns, the texts that hold them, and their part of a vote.
+"""Declared secrets: the owner's list and secret columns, the texts that contain each secret, and these texts' votes.
 
-Which texts hold a secret is fixed before anything is released. A spelling that is on no list is protected as
-every text is.
+Before anything is released, it is fixed which texts contain a secret. A spelling that is not on the list is
+protected as every text is, not as a secret.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pcevolve.public.privacy import Event, Relation
 from pcevolve_shared.reading import read_file
 
 SHORTEST = 3
-"""Fewest characters of a secret."""
+"""Smallest number of characters of a secret."""
 MOST_BYTES = 2**26
 MOST = 100_000
 FORM = "a secret a line, or a secret, its prior and its bound with tabs between them"
@@ -37,10 +37,10 @@ FORM = "a secret a line, or a secret, its prior and its bound with tabs between 
 
 @dataclass(frozen=True, repr=False)
 class Secret:
-    """A secret by its letters.
+    """A listed secret.
 
     Attributes:
-        letters: In the normal form of texts, in lower case.
+        letters: The secret in the normal form of texts, in lower case.
         budget: η; see ``dp.attacks.secret_budget``.
     """
 
@@ -50,14 +50,20 @@ class Secret:
 
 @dataclass(frozen=True, repr=False)
 class Held:
-    """A secret that texts hold; ``name`` tells the owner where it is declared, and nothing of it."""
+    """A secret and the texts that contain it.
+
+    Attributes:
+        name: Where the secret is declared; reveals nothing of the secret itself.
+        budget: η; see ``dp.attacks.secret_budget``.
+        places: Indices of the texts.
+    """
 
     name: str
     budget: float
     places: Sequence[int]
 
     def join(self, other: Held) -> Held:
-        """Merge two declarations of one secret: the stricter promise holds, for all texts that hold it."""
+        """Merge two declarations of one secret: the stricter promise applies to all texts that contain it."""
         places = sorted({*self.places, *other.places})
         return Held(self.name, min(self.budget, other.budget), places)
 
@@ -67,8 +73,9 @@ class Sources:
     """The owner's declaration of secrets.
 
     Attributes:
+        listed: Secrets of the list.
         columns: Columns of the table in which every value is a secret.
-        budget: η of each secret without one of its own.
+        budget: η of each secret without its own η.
     """
 
     listed: tuple[Secret, ...]
@@ -76,24 +83,22 @@ class Sources:
     budget: float
 
     def compute_digest(self, data: PrivateDataset) -> bytes:
-        """Digest the secrets, regardless of budgets and order; for the ledger's keyed fingerprints only."""
-        # Sorted, without budgets: the same list in another order is the same secrets, and adds up with it in
-        # the ledger.
+        """Digest the secrets without budgets, in any order; for the ledger's keyed fingerprints only."""
+        # Sorted and without budgets, because the ledger must recognise a reordered list as the same secrets.
         stated = [sorted(each.letters for each in self.listed), sorted(self.columns)]
-        # With the value of each text: with another value in a column another secret was protected there, or
-        # none.
+        # With each text's values: if a value in a column changes, other secrets are protected.
         order = sorted(range(len(self.columns)), key=lambda at: self.columns[at])
         held = zip(data.digests, data.marks, strict=True) if self.columns else ()
         marked = sorted((digest.hex(), [own[at] for at in order]) for digest, own in held)
         return hashlib.sha256(b"secrets\n" + json.dumps([*stated, marked]).encode()).digest()
 
     def compute_budgets_digest(self) -> bytes:
-        """Digest the promise to each listed secret, and to every value in a column."""
+        """Digest the promise to each listed secret, and to all values in columns."""
         stated = sorted((each.letters, each.budget) for each in self.listed)
         return hashlib.sha256(json.dumps([stated, self.budget]).encode()).digest()
 
     def find_held(self, data: PrivateDataset) -> Iterable[Held]:
-        """Return every secret that texts hold, once, with all texts that hold it, by the list or any column."""
+        """Return every secret that texts contain, once, with all texts that contain it by the list or any column."""
         found: dict[str, Held] = {}
         for letters, held in self._find_by_source(data):
             known = found.get(letters)
@@ -101,7 +106,7 @@ class Sources:
         return found.values()
 
     def _find_by_source(self, data: PrivateDataset) -> Iterator[tuple[str, Held]]:
-        """Yield secrets by their letters, each as often as it is declared."""
+        """Yield secrets by their letters, as often as each is declared."""
         small = [text.casefold() for text in data.items] if self.listed else []
         found = find_holders([each.letters for each in self.listed], small)
         for number, (secret, places) in enumerate(zip(self.listed, found, strict=True), 1):
@@ -119,15 +124,15 @@ class Sources:
 
 
 def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
-    """Read secrets, one a line, normalised and in lower case; some with a prior and a bound.
+    """Read secrets, one per line, normalised and in lower case; a line may also give a prior and a bound.
 
     Args:
-        budget: η of lines without their own; others may only have a smaller one, because it is public as the
-            largest.
+        budget: η of lines without their own numbers. A line's own η may only be smaller, because this η is
+            published as the largest.
 
     Raises:
-        DataError: The file cannot be read; or it holds no secrets, too many, or one that is too short or asks
-            for less than the general promise. The message repeats none.
+        DataError: The file cannot be read, has no secrets or too many, or one of its lines is too short or
+            promises less than the general promise. The message repeats no secret.
     """
     try:
         lines = read_file(path, MOST_BYTES).decode("utf-8-sig").splitlines()
@@ -138,7 +143,7 @@ def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
         if line.strip():
             secret = _secret(line, f"data.secrets {path}: line {number}", budget)
             known = found.get(secret.letters, secret)
-            # If a secret is listed twice, the stricter promise holds.
+            # If a secret is listed twice, the stricter promise applies.
             found[secret.letters] = min(known, secret, key=lambda each: each.budget)
     if not found or len(found) > MOST:
         raise DataError(f"data.secrets {path} holds {'no' if not found else f'more than {MOST:,}'} secrets")
@@ -148,20 +153,20 @@ def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
 def cap_weights(
     sources: Sources, data: PrivateDataset, most: int, share: Callable[[float], float]
 ) -> FloatArray:
-    """Return each text's weight, in units of a whole vote: 1, or the least share among its secrets.
+    """Return each text's weight, as a share of a full vote: 1, or the least share among its secrets.
 
-    A text's share depends on the budgets of its own secrets alone. If one of them had another value, the list
-    would name that one with the same budget, so the share would be the same.
+    A text's share depends only on the budgets of its own secrets. If a secret had another value, the list
+    would contain that value with the same budget, so the share would be the same.
 
     Args:
-        most: Most texts that may contain one secret; public.
-        share: Share for a secret with this η; see ``dp.attacks.secret_share``.
+        most: Largest number of texts that may contain one secret; public.
+        share: Returns the share for a secret's η; see ``dp.attacks.secret_share``.
 
     Returns:
         float64 ``(texts,)``.
 
     Raises:
-        DataError: A secret is in more texts; the message names only where it is declared.
+        DataError: More texts contain a secret; the message tells only where the secret is declared.
     """
     found = np.ones(len(data))
     for secret in sources.find_held(data):
@@ -178,12 +183,12 @@ def cap_weights(
 def find_holders(secrets: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
     """Return, for each secret, the indices of the texts that contain it.
 
-    Every secret is searched by the rarest of its three-letter sequences.
+    Each secret is looked up by the rarest of its three-letter sequences.
     """
     grams = Counter(gram for secret in secrets for gram in _grams(secret))
     known: Mapping[str, list[int]] = defaultdict(list)
     for number, secret in enumerate(secrets):
-        # The rarest three letters of a secret: a text without them cannot hold it, and few texts have them.
+        # A text without these three letters cannot contain the secret, and few texts have the rarest ones.
         known[min(_grams(secret), key=lambda gram: (grams[gram], gram))].append(number)
     found: list[list[int]] = [[] for _ in secrets]
     for place, text in enumerate(texts):
@@ -199,7 +204,7 @@ def _grams(text: str) -> set[str]:
 
 
 def _secret(line: str, where: str, budget: float) -> Secret:
-    """Read one line of a list (``DataError``, which repeats nothing of it, if it cannot be used)."""
+    """Read one line of a list (``DataError`` for an unusable line; the message repeats nothing of it)."""
     letters, *numbers = line.split("\t")
     small = normalise(letters).casefold()
     if len(small) < SHORTEST:
@@ -251,7 +256,7 @@ def read_declared(settings: RunConfig, promise: Secrecy) -> Sources:
 
 
 def compute_least_share(promise: Secrecy, event: Event, relation: Relation) -> float:
-    """Return the part of a vote that is left to a text with a secret at the default budget, in [0, 1]; public."""
+    """Return the share of a vote that counts for a text with a secret at the default budget, in [0, 1]; public."""
     budget = secret_budget(promise.prior, promise.bound)
     return secret_share(budget, promise.most, float(event.value), relation)
 
@@ -259,7 +264,7 @@ def compute_least_share(promise: Secrecy, event: Event, relation: Relation) -> f
 def compute_caps(
     sources: Sources, data: PrivateDataset, promise: Secrecy, event: Event, relation: Relation
 ) -> FloatArray:
-    """Return the part of a vote that secrets leave each private text, float64 ``(texts,)``.
+    """Return the share of each private text's vote that counts, given its secrets, float64 ``(texts,)``.
 
     Errors as in ``cap_weights``.
     """

@@ -1,6 +1,6 @@
-"""Names that may mean the same: two spellings of one patient's id, and files that are named after others.
+"""Names that may mean the same: two spellings of one patient's id, and ids shortened by a spreadsheet.
 
-Nothing is merged by them: the owner is told, and a map or a column decides.
+Nothing is merged: the owner is told, and decides with a map or a column.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 
 MOST_PAIRS = 1000
-"""Most pairs that are kept."""
+"""Largest number of pairs that are kept."""
 _SHORTENED = re.compile(r"-?[0-9](\.[0-9]+)?[eE]\+?[0-9]{2,}")
 _PIECES = re.compile(r"\d+|[^\W\d_]+")
 
@@ -18,7 +18,7 @@ _PIECES = re.compile(r"\d+|[^\W\d_]+")
 def find_respelled(ids: Iterable[str]) -> list[tuple[str, str]]:
     """Find pairs of ids that differ only in case, leading zeros, accents, blanks or punctuation, in order.
 
-    Numbers separated by a mark stay distinct: 1-11 is not 11-1, though 111 may be either.
+    Separated numbers are compared one by one: 1-11 and 11-1 differ, although 111 may be either of them.
     """
     by_pieces: dict[tuple[str, ...], str] = {}
     found: list[tuple[str, str]] = []
@@ -33,12 +33,12 @@ def find_respelled(ids: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def find_shortened(ids: Iterable[str]) -> list[str]:
-    """Return ids such as 1.23457E+11, whose digits a spreadsheet has dropped: several patients may have become one."""
+    """Return ids that a spreadsheet shortened, such as 1.23457E+11; several patients may have become one."""
     return [name for name in dict.fromkeys(ids) if _SHORTENED.fullmatch(name)]
 
 
 def _fold(name: str) -> str:
-    """Return a name without case and accents, its digits as 0 to 9."""
+    """Return a name without case and accents, with all digits written as 0 to 9."""
     if name.isascii():
         return name.lower()
     spread = unicodedata.normalize("NFKD", name).casefold()
@@ -47,7 +47,7 @@ def _fold(name: str) -> str:
 
 
 def _read_pieces(name: str) -> tuple[str, ...]:
-    """Return the letters and numbers of a name, in turn; letters separated by marks are one piece."""
+    """Return the letter groups and numbers of a name, in order; letters separated only by marks are one group."""
     pieces: list[str] = []
     for piece in _PIECES.findall(_fold(name)):
         if piece[0].isdecimal():

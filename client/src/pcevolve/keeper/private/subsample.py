@@ -1,26 +1,28 @@
 """Draw a subsample of the private folder: exactly K privacy units of each class, by a secret seed; opens no image.
 
-Two facts about each unit decide. Both follow from the unit alone and never from others in the folder:
+Two facts about each unit determine the subsample. Both depend on the unit alone, never on other units:
 
-- *its class*, for which it counts. A unit with images of several classes counts for one of them, chosen by a
-  public hash of its name. No other seed changes it, so whether a draw is possible does not depend on the
-  seed;
-- *its turn*, a keyed hash of its name under the secret seed.
+- *its class*, for which the unit counts. A unit with images of several classes counts for one of them,
+  chosen by a public hash of its name. The seed does not affect the class, so whether a subsample is
+  possible does not depend on the seed;
+- *its turn*, a keyed hash of the unit's name under the secret seed.
 
-From each class the K units with the first turns are drawn, each with all its images of that class. Its images
-of other classes are left out: a class has exactly K units, and no unit is drawn twice.
+The K units of each class with the first turns are drawn, each with all its images of that class. A drawn
+unit's images of other classes are left out. Each class therefore has exactly K units, and no unit is drawn
+twice.
 
 **Claim.** Let both of two folders have at least K units of each class. If one unit is added or removed, the
-draws under one seed are equal, or differ by one unit replaced by another of the same class. If one unit is
-replaced by another, with any name, images and classes, at most two units are replaced.
+two subsamples under one seed are equal, or differ by one unit replaced by another of the same class. If one
+unit is replaced by another, with any name, images and classes, at most two units are replaced.
 
-Proof. Without a unit that was not drawn, the first K of its class are the same, and no other class is
-affected. Without one that was drawn, its place goes to number K + 1 of its class, and all others keep class
+Proof. If a removed unit was not drawn, the first K units of its class stay the same, and no other class is
+affected. If it was drawn, unit number K + 1 of its class takes its place, and all other units keep class
 and turn. A replacement is one removal and one addition, in one class or in two. ∎
 
-In changes of the draw's own relation this is ``dp.calibration.DRAWN_UNITS`` under either: one replacement is
-one unit less and one more, and two replacements are two. The number cannot be lower, because K + 1 units that
-differ in their turns attain it.
+``dp.calibration.DRAWN_UNITS`` is the number of units of the subsample that change with one unit of the
+folder, under either relation. Under add-remove one replacement is two changes, one unit less and one more;
+under replace-one two replacements are two changes. The number cannot be lower, because K + 1 units with
+different turns attain it.
 """
 
 from __future__ import annotations
@@ -39,9 +41,9 @@ SEED_BYTES = 8
 def draw_places(
     units: Sequence[str], targets: Sequence[int], count: int, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Return the indices of drawn items, and of items whose units are not drawn, in order; see ``draw``."""
-    # Before the draw and for all classes: whether it is possible must not depend on the seed, or it could be
-    # drawn again.
+    """Return the indices of drawn items, and of items whose units are not drawn, both in order; see ``draw``."""
+    # Checked for all classes before the draw: if success depended on the seed, the owner could draw until it
+    # suits.
     if min(count_drawable(units, targets).values()) < count:
         raise DataError(
             "a class has fewer units than data.subsample draws: give a smaller number, or leave "
@@ -53,7 +55,7 @@ def draw_places(
     drawn = {
         unit: target
         for target, each in of_class.items()
-        # The name after the turn, so that even equal turns have one order.
+        # Sorted by turn, then by name, so that the order is unique even if turns are equal.
         for unit in sorted(each, key=lambda unit: (_turn(unit, seed), unit))[:count]
     }
     places = list(enumerate(zip(units, targets, strict=True)))
@@ -64,7 +66,7 @@ def draw_places(
 
 
 def assign_classes(units: Sequence[str], targets: Sequence[int]) -> Mapping[str, int]:
-    """Return the one class that each unit counts for; a function of its name and its own classes."""
+    """Return the one class that each unit counts for; it depends on the unit's name and classes alone."""
     found: dict[str, set[int]] = {}
     for unit, target in zip(units, targets, strict=True):
         found.setdefault(unit, set()).add(target)
@@ -72,21 +74,21 @@ def assign_classes(units: Sequence[str], targets: Sequence[int]) -> Mapping[str,
 
 
 def count_drawable(units: Sequence[str], targets: Sequence[int]) -> Mapping[int, int]:
-    """Return the number of units of each class to draw from, each for one class; private."""
+    """Return the number of units of each class to draw from; a unit counts for one class; private."""
     counts = Counter(assign_classes(units, targets).values())
     return {target: counts[target] for target in sorted(set(targets))}
 
 
 def _preference(unit: str, target: int) -> bytes:
-    """Return a class's rank within a unit: 32 bytes of a public hash, so that each class is first equally often."""
+    """Return a class's rank within a unit: 32 bytes of a public hash, so that every class is first equally often."""
     return hashlib.sha256(f"{target}/".encode() + _spell(unit)).digest()
 
 
 def _turn(unit: str, seed: int) -> bytes:
-    """Return a unit's rank, by seed and name alone: 32 bytes, uniform for anyone who does not know the seed."""
+    """Return a unit's rank by seed and name: 32 bytes, uniform for anyone who does not know the seed."""
     return hmac.digest(seed.to_bytes(SEED_BYTES, "big"), _spell(unit), "sha256")
 
 
 def _spell(unit: str) -> bytes:
-    """Normalise a unit's name by Unicode's canonical equivalence."""
+    """Return the bytes of a unit's name, in Unicode's composed form (NFC)."""
     return unicodedata.normalize("NFC", unit).encode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""Read rows of private texts from a table or class folders, one after the other, without keeping any."""
+"""Read rows of private texts from a table or class folders, one after the other; none is kept."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from pcevolve.public.words import find_label_fault, nfc
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json, read_file
 
 MOST_TEXTS = 4_000_000
-"""Half of the number that can be summed exactly, see ``selectors.selection.round_down``."""
+"""Half of the number for which sums are exact; see ``selectors.selection.round_down``."""
 MOST_FILE_BYTES = 4 * 2**30
 MOST_ROW = 2**22
-"""Most characters of a row, in all its columns together."""
+"""Largest number of characters of a row, over all its columns."""
 LEAST_UNPACKED = 2**24
-"""Bytes that any Parquet file may have in memory; a larger file may have a hundred times its size."""
+"""Bytes of memory allowed for any Parquet file; a larger file is allowed a hundred times its size."""
 ROW_BYTES = 64
-"""Least memory of a row beside its text, in bytes."""
+"""Estimate of a row's memory apart from its text, in bytes."""
 BATCH_ROWS = 1024
 MOST_EXACT = 2.0**53
-"""Beyond this, neighbouring whole numbers share one float64, and so would two patients."""
+"""Above this, neighbouring integers share one float64, so that two patients could become one."""
 PAGE_BUFFER = 2**16
-"""Bytes of a Parquet file that are read at a time."""
+"""Number of bytes of a Parquet file that are read at a time."""
 MOST_BATCH = 2**28
-"""Most bytes of the texts in ``BATCH_ROWS`` rows; usable texts take less than half."""
+"""Largest number of bytes of the texts in ``BATCH_ROWS`` rows; usable texts take less than half."""
 OF_TEXTS = "of class folders of .txt files, or a .csv, .tsv, .jsonl or .parquet file"
 
 
@@ -47,8 +47,8 @@ class Columns:
 
     Attributes:
         text: Column of the texts.
-        label: Column of their classes.
-        unit: Column of their units, such as a patient; None if each text is a unit.
+        label: Column of the texts' classes.
+        unit: Column of the texts' units, such as a patient; None if each text is a unit.
         secrets: Columns in which every value is a secret.
     """
 
@@ -86,11 +86,11 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
     try:
         for row in require_reader(path)(path, wanted):
             text, unit = row.get(columns.text), _read_cell(row.get(columns.unit or ""))
-            # Measured in bytes before normalisation, which may take many times the length.
+            # Bounded in bytes before normalisation, which may take much longer than reading.
             content = normalise(text) if isinstance(text, str) and len(text.encode()) <= MOST_BYTES else None
             named = None if unit is None else normalise_unit(unit)
             held = tuple(normalise(_read_cell(row.get(each)) or "").casefold() for each in columns.secrets)
-            # Refused, because a list's values would silently be promised protection and have none.
+            # Refused, because the values inside a list would be promised protection and silently get none.
             odd = [each for each in columns.secrets if not _is_single(row.get(each))]
             fault = CELLS if None in row else f"has no single value in column {odd[0]!r}" if odd else ""
             number_of_unit = row.get(columns.unit or "")
@@ -112,7 +112,7 @@ CELLS = "has more cells than the first line: put texts with commas in quotes"
 
 
 def _reason(error: Exception) -> str:
-    """Return why a table cannot be read, without any of its contents."""
+    """State why a table cannot be read, without any of its contents."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, UnicodeDecodeError):
@@ -128,7 +128,7 @@ def _read_cell(value: object) -> str | None:
     """Return a cell as text, stripped; None for an empty cell, NaN, or a compound value."""
     if value is None or not _is_single(value) or value != value:  # NaN says for some that nothing is known
         return None
-    # Libraries write a whole number as 7.0 in a column with gaps: it is the same patient, or class, as 7.
+    # Libraries write integers as 7.0 in a column with gaps; 7.0 and 7 are the same patient or class.
     whole = isinstance(value, float) and value.is_integer()
     spelled = str(f"{value:.0f}" if whole else value)
     spelled.encode()  # half of a pair, which JSON can spell and nothing else: ``ValueError``, as of a text
@@ -136,11 +136,11 @@ def _read_cell(value: object) -> str | None:
 
 
 def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mapping[str | None, Any]]]:
-    """Return the reader of a table, by its file's name.
+    """Return the reader for a table, by the file's name.
 
     Raises:
-        DataError: No reader supports it.
-        UsageError: Its library is not installed.
+        DataError: No reader supports the file.
+        UsageError: The library that reads it is not installed.
     """
     readers = {".csv": _read_separated, ".tsv": _read_separated, ".jsonl": _lines, ".parquet": _parquet}
     found = readers.get(path.suffix.lower())
@@ -182,7 +182,7 @@ def _read_separated(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str |
 
 
 def _next_wide(rows: csv.DictReader[str], lines: BoundedLines) -> dict[str | Any, str | Any] | None:
-    """Read the next row, whose fields may be long; the csv module's process-wide limit is restored."""
+    """Read the next row, which may have long fields, and restore the csv module's process-wide limit."""
     before = csv.field_size_limit(4 * MOST_BYTES)
     lines.left = MOST_ROW
     try:
@@ -221,15 +221,14 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
                 raise DataError(
                     f"{path}: column {name!r} holds lists, records or bytes; it needs one value in each row"
                 )
-        # Strings stay in their dictionaries until their total length is known: one long string may stand for
-        # millions.
+        # Strings stay dictionary-encoded until their total length is known: one long string may fill millions
+        # of rows.
         file = parquet.ParquetFile(source, read_dictionary=names, pre_buffer=False, buffer_size=PAGE_BUFFER)
         left = max(LEAST_UNPACKED, 100 * path.stat().st_size)
         _require_bearable(path, file.metadata, names, left)
         for batch in file.iter_batches(columns=names, batch_size=BATCH_ROWS):
             size = sum(map(_text_bytes, batch.columns)) + ROW_BYTES * batch.num_rows
-            # The limit covers all batches together, so that many moderate ones do not add up to too large a
-            # file.
+            # The limit applies to the sum over batches, so that many moderate batches do not exceed it.
             left -= size
             if left < 0 or size > MOST_BATCH:
                 raise _unbearable(path)
@@ -237,7 +236,7 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
 
 
 def _require_bearable(path: Path, metadata: Any, names: Sequence[str], most: int) -> None:  # noqa: ANN401
-    """Refuse files whose footer announces too many rows or unpacked bytes, counting the wanted columns alone."""
+    """Refuse a file whose footer declares too many rows or unpacked bytes; only the wanted columns count."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     chunks = [chunk for chunk in chunks if chunk.path_in_schema in names]
@@ -245,7 +244,7 @@ def _require_bearable(path: Path, metadata: Any, names: Sequence[str], most: int
         raise DataError(f"{path} holds more than {MOST_TEXTS:,} texts: use a smaller dataset")
     if sum(abs(chunk.total_uncompressed_size) for chunk in chunks) > most:
         raise _unbearable(path)
-    # In this encoding each text is a prefix of the one before and a rest, which can unpack to any length.
+    # In this encoding, each text is a prefix of the previous text plus a rest, and may unpack to any length.
     if any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in chunks):
         raise DataError(
             f"{path} has the encoding DELTA_BYTE_ARRAY, which is not read: write it without, or as .jsonl"
@@ -266,7 +265,7 @@ def _is_cell(types: Any, kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no ty
 
 
 def _text_bytes(column: Any) -> int:  # noqa: ANN401 - pyarrow has no types
-    """Return the bytes of a column's texts without unpacking any of them; 0 for numbers."""
+    """Return the number of bytes of a column's texts without unpacking them; 0 for numbers."""
     from pyarrow import compute, types
 
     if not types.is_dictionary(column.type) or types.is_integer(column.type.value_type):
@@ -276,7 +275,7 @@ def _text_bytes(column: Any) -> int:  # noqa: ANN401 - pyarrow has no types
 
 
 _FILES = re.compile(r"((file|image|img)s?|dicom)_?(name|path|file|id)?|path", re.IGNORECASE)
-"""Usual names of columns with the paths of images."""
+"""Usual names of columns with paths of images."""
 
 
 def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) -> None:
@@ -303,7 +302,7 @@ def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) ->
 
 
 def _other_separator(line: str) -> str:
-    """Name the likely separator of a first line that was read as one cell; empty if unknown."""
+    """Name the likely separator of a header that was read as one cell; empty if unknown."""
     marks = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
     found = max(marks, key=line.count)
     return marks[found] if found in line else ""

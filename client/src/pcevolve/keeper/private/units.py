@@ -35,14 +35,14 @@ def group_into_units(data: PrivateDataset, units: UnitMap) -> PrivateDataset:
 
 
 def read_units(path: Path, there: Sequence[str]) -> UnitMap:
-    """Read which unit each image of a folder belongs to.
+    """Read the unit of each image of a folder.
 
     Canonically equivalent Unicode spellings are one name.
 
     Args:
-        path: CSV in UTF-8 with two columns: path of an image inside the folder, and its unit. The first line
-            is a header whose second column names the kind of unit (``patient``); that name is public, the
-            rest is not.
+        path: CSV in UTF-8 with two columns: the path of an image inside the folder, and the image's unit.
+            The first line is a header whose second column names the kind of unit (``patient``). That name
+            is public, and the rest is private.
         there: Paths of all images inside the folder.
 
     Raises:
@@ -60,9 +60,9 @@ def read_units(path: Path, there: Sequence[str]) -> UnitMap:
 
 
 def map_folders(there: Sequence[str]) -> UnitMap | None:
-    """Map images to patients by the folder within their class folder; others are their own unit.
+    """Map images to patients by the folder within the class folder; None if there are no such folders.
 
-    None without patients.
+    Each other image is its own unit.
     """
     parts = {name: name.split("/") for name in there}
     inner = {each[1] for each in parts.values() if len(each) > 2}
@@ -74,7 +74,7 @@ def map_folders(there: Sequence[str]) -> UnitMap | None:
 
 
 def describe_link(kind: str) -> str:
-    """Explain what links units of two data sets, and what keeps two sources apart."""
+    """Explain what links units of two datasets, and what keeps two sources apart."""
     return (
         f"the name of a {kind} is the link between data sets: whoever has the same name in other data counts as the "
         f"same {kind}, and what was spent on one counts for both; data.unit_namespace=WORD keeps two sources apart"
@@ -82,7 +82,7 @@ def describe_link(kind: str) -> str:
 
 
 def write_units(path: Path, there: Sequence[str]) -> None:
-    """Write a map for ``read_units``: the folder within a class folder is the patient (else ``DataError``)."""
+    """Write a map for ``read_units``, with the folders within class folders as patients (``DataError`` without any)."""
     found = map_folders(there)
     if found is None:
         raise DataError(f"--write-unit-map {path}: no image lies in a patient's folder within a class folder")
@@ -104,8 +104,8 @@ def write_units(path: Path, there: Sequence[str]) -> None:
 
 
 def require_unit_size(units: Sequence[str], names: Sequence[str], kind: str, most: int) -> None:
-    """Refuse data in which a unit has more images than declared, drawn or not (``DataError`` names it)."""
-    # Reversed, so that a unit's first image is the one that stays in the dictionary.
+    """Refuse data in which a unit, drawn or not, has more images than declared (``DataError`` names it)."""
+    # Reversed, so that the dictionary keeps each unit's first image.
     counts, first = Counter(units), dict(zip(reversed(units), reversed(names), strict=True))
     files = sorted(first[unit] for unit, count in counts.items() if count > most)
     if files:
@@ -116,7 +116,7 @@ def require_unit_size(units: Sequence[str], names: Sequence[str], kind: str, mos
 
 
 def _rows(path: Path) -> list[list[str]]:
-    """Return the non-empty lines as two stripped columns; comments may precede them."""
+    """Return the non-empty lines as two stripped cells each; comments may come first."""
     try:
         lines = io.StringIO(read_file(path, MAX_BYTES).decode("utf-8-sig"), newline="")
         comments = 0
@@ -148,24 +148,24 @@ def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
 
 
 def normalise_unit(name: str) -> str:
-    """Normalise a unit's name; a whole number is the same with and without ".0", which some programs add."""
+    """Normalise a unit's name; integers lose a trailing ".0", which some programs add."""
     spelled = nfc(name).strip()
     whole = _WHOLE.fullmatch(spelled)
     return whole[1] if whole else spelled
 
 
 def _is_unicode(name: str) -> bool:
-    """False for a name with bytes that are not valid text, as file systems may return."""
+    """True unless a name contains bytes that are not valid text, as file systems may return."""
     return not any("\ud800" <= each <= "\udfff" for each in name)
 
 
 def _normalise(file: str) -> str:
-    """Normalise a path to the dataset's spelling, whatever wrote the CSV."""
+    """Normalise a path to the dataset's spelling, whichever program wrote the CSV."""
     return nfc(file).replace("\\", "/").removeprefix("./")
 
 
 def _refuse(path: Path, fault: str, names: Sequence[str]) -> None:
-    """Raise one line that names the first files and counts the others, if there are any."""
+    """Raise one line that names the first files and counts the others; do nothing without files."""
     if names:
         advice = "list every image once, by its path inside the private folder"
         raise DataError(f"--unit-map {path} {fault} {list_some(names)}; {advice}")
