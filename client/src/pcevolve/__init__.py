@@ -1,7 +1,7 @@
-"""The client: private data stay here; only paid DP releases leave. Also the library: ``import pcevolve``.
+"""The client and its Python library, ``import pcevolve``. Private data stay here; only paid DP releases are sent.
 
-The functions do what the commands do, in the same processes and through the same gate, ledger and record.
-Modules are imported at first use: ``import pcevolve`` alone loads none of them.
+The functions do the same work as the commands. They run the same processes and use the
+same gate, ledger and record. ``import pcevolve`` loads no other module; each is imported at first use.
 
 >>> import pcevolve
 >>> pcevolve.plan("dp-means", epsilon=10, classes=4, shots=10)
@@ -98,7 +98,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
-    """Import a public name at first use and keep it."""
+    """Import a public name at first use, and cache it in the module."""
     if name == "__version__":
         from importlib.metadata import version
 
@@ -113,5 +113,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
 
 
 def __dir__() -> list[str]:
-    """List the public names only, not the modules."""
+    """List the public names, without the submodules."""
     return sorted(__all__)

@@ -1,7 +1,7 @@
 """Decide whether an API's answer is a success, from its status and from any error in a short body.
 
-Some APIs answer 200 with an error in the body, OpenRouter and SiliconFlow among them. The gate, the record
-and the audit all ask here, so that they agree.
+Some APIs, among them OpenRouter and SiliconFlow, send status 200 with an error in the body. The gate, the
+record and the audit all call these functions, so that they agree.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from http import HTTPStatus
 from typing import Any, Final
 
 LONGEST_FAULT: Final = 64 * 2**10
-"""Bytes of the longest body that is read as an error."""
+"""Length in bytes of the longest body that is parsed as an error."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BROUGHT: Final = ("data", "images", "image", "choices", "artifacts")
-"""Names under which an answer holds its outputs."""
+"""Keys under which an answer holds its outputs."""
 _ERRORS: Final = ("error", "errors", "detail", "Error", "errorMessage")
 _FAILED: Final = frozenset({"error", "fail", "failed", "failure", "canceled", "cancelled"})
-"""Words in a body for a request that failed."""
+"""Words by which a body reports a failed request."""
 _FINE: Final = {None, "", 0, 200, "0", "200", "ok", "OK", "success"}
-"""Codes of a success."""
+"""Codes that report success."""
 
 
 def is_success(status: int) -> bool:
@@ -28,17 +28,17 @@ def is_success(status: int) -> bool:
 
 
 def has_succeeded(status: int, body: bytes) -> bool:
-    """True if an answer reports success in its status, and no error in its body."""
+    """True if an answer reports success in its status and reports no error in its body."""
     return is_success(status) and not is_error(parse(body))
 
 
 def strip_mark(body: bytes) -> bytes:
-    """Remove a leading byte order mark: JSON has none (RFC 8259, 8.1), but some APIs send one."""
+    """Remove a leading byte order mark. JSON must not have one (RFC 8259, 8.1), but some APIs send one."""
     return body.removeprefix(_BYTE_ORDER_MARK)
 
 
 def parse(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """Parse a short body as JSON; None if it is not JSON, or too long for an error."""
+    """Parse a short body as JSON; None if it is not JSON, or is too long to be an error."""
     if len(body) > LONGEST_FAULT:
         return None
     try:
@@ -48,7 +48,7 @@ def parse(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
 
 
 def is_error(answer: object) -> bool:
-    """True if a body reports an error and holds no outputs."""
+    """True if a body reports an error and contains no outputs."""
     if not isinstance(answer, dict):
         return False
     choices = answer.get("choices")
@@ -82,5 +82,5 @@ def _states_failure(answer: dict[str, Any]) -> bool:
 
 
 def _has_error(choice: object) -> bool:
-    """True if one of a chat's choices ended with an error."""
+    """True if one of the choices in a chat answer ended with an error."""
     return isinstance(choice, dict) and bool(choice.get("error"))

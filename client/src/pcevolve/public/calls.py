@@ -1,6 +1,6 @@
 """Every request of a plan, in sending order, before any private choice is filled in.
 
-The outputs that are requested, their order and their seeds follow from the public plan alone.
+The public plan alone determines how many outputs are requested, in which order, and with which seeds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pcevolve.public.parts import Start
 
 STAGES: Final = {"create": "i", "follow": "i", "vary": "i", "look": "l", "extend": "x"}
 OPENING: Final = 8
-"""Images of each class that are requested first, so that a person can look at them."""
+"""Number of images of each class that are requested first, so that a person can look at them early."""
 
 Purpose = Literal["create", "follow", "vary", "look", "extend"]
 
@@ -26,20 +26,20 @@ class Call:
 
     Attributes:
         slot: Unique name.
-        purpose: ``create`` (text-to-image), ``follow`` (in its place in a run that starts from a release:
-            varies one of that release's images), ``vary`` (a released prototype), ``look`` (lookahead: every
-            candidate of a population, to judge it by its variations) or ``extend`` (more samples: every image
-            of the last population once more).
-        iteration: 0 for text-to-image, else the round of the images, whose release chose the source.
+        purpose: Kind of request. ``create``: text-to-image. ``follow``: the same place in a run that starts from a
+            release; varies one of that release's images. ``vary``: varies a released prototype. ``look``:
+            lookahead; varies every candidate of a population, so that the variations can judge it. ``extend``:
+            more samples; varies every image of the last population once more.
+        iteration: 0 for text-to-image; otherwise the round of the images, whose release chose the source.
         label: Class of the images.
         first: Index of the first image within its class and stage.
         count: Number of images.
-        seed: Wire seed of the first image; image k uses ``seed + k`` modulo 2**32.
-        strength: Image-to-image strength in [0, 1]; None for text-to-image, or if requests set none.
+        seed: Seed that is sent for the first image; image k uses ``seed + k`` modulo 2**32.
+        strength: Image-to-image strength in [0, 1]; None for text-to-image, or if requests set no strength.
         parent: For ``vary``: index among the candidates that the round's release chose from the class.
         source: For other image-to-image calls: id of the varied candidate; public.
-        wording: Index of the prompt among its class's ``prompts``; None for the template's. If a variation
-            keeps its source's prompt, it is filled in later.
+        wording: Index of the prompt among its class's ``prompts``; None if the template's prompt is used. If a
+            variation keeps its source's prompt, the index is filled in later.
     """
 
     slot: str
@@ -61,29 +61,28 @@ class Call:
 
 
 def name_start(place: int, number: int) -> str:
-    """Return the id of an image of the release that a run starts from, by its class's place and its own."""
+    """Return the id of one image of the release that a run starts from, by its class's index and its own index."""
     return f"s000-c{place:03d}-{number:06d}"
 
 
 class PlanCalls(PlanFields):
-    """The requests of a plan, derived from its fields; use ``PublicPlan``."""
+    """The requests of a plan, derived from its fields. Use ``PublicPlan``, which extends this class."""
 
     def round(self, iteration: int) -> Iterator[Call]:
         """Yield the calls for a population, in sending order: by class, then by prototype, then by batch.
 
-        The first population alternates between classes, batch by batch: the first few answers show all
-        classes.
+        For the first population, classes alternate batch by batch, so that the first few answers show every class.
         """
         if iteration:
             return chain.from_iterable(self._of_class(iteration, label) for label in self.labels)
-        # A release may have more images of one class than of another, so the classes' numbers of calls
-        # differ.
+        # A release may contain more images of one class than of another, so classes may have different numbers of
+        # calls.
         turns = zip_longest(*(self._first_of_class(label) for label in self.labels))
         return (call for turn in turns for call in turn if call is not None)
 
     @property
     def opening(self) -> tuple[Call, ...]:
-        """The first calls of a plan, until there are ``OPENING`` images of each class."""
+        """The first calls of a plan, until every class has ``OPENING`` images."""
         asked = accumulate(call.count for call in self._first_of_class(self.labels[0]))
         turns = 1 + sum(
             1 for _ in takewhile(lambda images: images < min(OPENING, self.method.initial), asked)
@@ -94,7 +93,7 @@ class PlanCalls(PlanFields):
         return self._of_class(0, label) if self.start is None else self._of_start(label, self.start)
 
     def _of_start(self, label: str, start: Start) -> Iterator[Call]:
-        """Yield a class's variations of a release, shared equally among its images; the first ones get one more."""
+        """Yield a class's variations of a release, divided equally among its images; the first images get the rest."""
         place = self.labels.index(label)
         share, rest = divmod(self.method.candidates, len(start.images[place]))
         stop = 0
@@ -119,7 +118,7 @@ class PlanCalls(PlanFields):
                 )
 
     def _parts(self, iteration: int) -> range | list[int]:
-        """Return the bounds of each prototype's (or prompt's) images in a class."""
+        """Return the boundaries between the images of consecutive prototypes (or prompts) of a class."""
         if iteration:
             size = self.method.candidates * self.variations
             return range(0, size + 1, size // self.method.prototypes)
@@ -127,7 +126,7 @@ class PlanCalls(PlanFields):
         return [-(-part * self.method.initial // wordings) for part in range(wordings + 1)]
 
     def _batches(self, first: int, stop: int, opens: bool = False) -> Iterator[tuple[int, int]]:
-        """Yield index and size of each batch; a batch that opens a run is small."""
+        """Yield index and size of each batch; the first batches of a run are small."""
         while first < stop:
             count = min(self.provider.batch, stop - first, OPENING if opens else stop)
             yield first, count
@@ -139,7 +138,7 @@ class PlanCalls(PlanFields):
             yield from self._echoes("look", iteration, self.method.lookahead, self._strength(iteration + 1))
 
     def extensions(self) -> Iterator[Call]:
-        """Yield more samples: ``more`` variations of every image of the last population, in public order."""
+        """Yield the calls that enlarge the dataset: ``more`` variations of every image of the last population."""
         last = self.method.iterations
         if self.method.more and last:
             yield from self._echoes("extend", last, self.method.more, self._strength(last))
@@ -184,11 +183,11 @@ class PlanCalls(PlanFields):
         return Call(slot, purpose, iteration, label, first, count, seed, strength, parent, source, wording)
 
     def _strength(self, iteration: int) -> float | None:
-        """Return the strength of a round's variations; None if requests set none."""
+        """Return the strength of a round's variations; None if requests set no strength."""
         return self.method.strengths[iteration - 1] if self.grades_variations else None
 
     def _all_calls(self) -> Iterator[Call]:
-        """Every call of the run, in sending order."""
+        """Yield every call of the run, in sending order."""
         for iteration in range(self.method.iterations + 1):
             yield from self.round(iteration)
             yield from self.lookaheads(iteration)

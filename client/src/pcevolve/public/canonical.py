@@ -1,8 +1,8 @@
-"""The canonical form of a plan: a field that does not apply to its method, kind of data or other fields is absent.
+"""The canonical form of a plan: it omits every field that does not apply to its method, kind of data or other fields.
 
 Such a field would be a free number on a shared record. The declarations of methods define each method's
-parameters; the rest follows from the plan's own sizes. ``providers.dialect`` removes fields that a dialect
-does not request.
+parameters; the plan's own sizes determine which other fields apply. ``providers.dialect`` removes the fields
+that a dialect does not request.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pcevolve.public.fields import PlanFields
 from pcevolve.public.methods import METHOD_TABLE, SecretEvolution, list_choice_parameters
 
 CONTROLS: Final = frozenset(name for name, entry in METHOD_TABLE.items() if entry.is_control)
-"""Methods that never look at private data."""
+"""Methods that never access private data."""
 WRITTEN_ELSEWHERE: Final = (
     "method.strength_start", "method.strength_end", "method.secret_prior", "method.secret_bound",
     "method.secret_size",
 )  # fmt: skip
-"""Options that a plan states in other fields: each iteration's strength, and the promise about secrets."""
+"""Options that a plan states in other fields: the strength of each iteration, and the promise about secrets."""
 _OF_PRIVATE_DATA: Final = (
     "encoder.name",
     "encoder.weights",
@@ -29,13 +29,13 @@ _OF_PRIVATE_DATA: Final = (
     "privacy.forget_insecure",
     "earlier",
 )
-"""Fields about how private data are looked at, and the cumulative loss."""
+"""Fields about how private data are accessed, and about the cumulative privacy loss."""
 
 
 def list_unused(plan: PlanFields) -> list[str]:
-    """List the paths of fields that do not apply to a plan; they must have their defaults and are not written."""
+    """List the paths of fields that do not apply to a plan. They must have their defaults, and are not serialised."""
     unused = {path for path in WRITTEN_ELSEWHERE if hasattr(plan.method, path.removeprefix("method."))}
-    # In a run that starts from a release this is the release's, whose plan an audit compares.
+    # A run that starts from a release states that release's promise, which an audit compares with its plan.
     if plan.start is None and not isinstance(plan.method, SecretEvolution):
         unused.add("secrecy")
     if plan.method.name in CONTROLS:
@@ -68,12 +68,12 @@ def _list_inapplicable(plan: PlanFields) -> set[str]:
 
 
 def drop_unused(values: Mapping[str, Any], drafted: PlanFields) -> dict[str, Any]:
-    """Drop values that do not apply to a plan; ``drafted`` is built from them."""
+    """Remove values that do not apply to a plan; ``drafted`` is the plan built from them."""
     return drop(values, list_unused(drafted))
 
 
 def drop(values: Mapping[str, Any], paths: Collection[str]) -> dict[str, Any]:
-    """Drop some values of a plan, and sections that become empty."""
+    """Remove some values of a plan, and every section that becomes empty."""
     kept = {}
     for name, value in values.items():
         own = [path.removeprefix(f"{name}.") for path in paths if path.startswith(f"{name}.")]
@@ -89,7 +89,7 @@ def find_value(values: object, path: str) -> Any:  # noqa: ANN401 - as many type
 
 
 def find_unused_values(plan: PlanFields) -> list[str]:
-    """List the fields that do not apply to a plan but have another value than the default."""
+    """List the fields that do not apply to a plan but differ from their defaults."""
     return [path for path in list_unused(plan) if find_value(plan, path) != _find_default(plan, path)]
 
 

@@ -1,8 +1,8 @@
-"""The process that decodes foreign images for a keeper; it has neither private files nor a network.
+"""The process that decodes a provider's images for the keeper; it has neither private files nor a network.
 
-Bytes from a provider may take over a decoder. Beside private images that would give the provider access to
-them; here it reaches only candidates, which the provider made. The decoder returns pixels, which need no
-decoding. Pillow is the only library that it imports, with the first image.
+Malicious bytes from a provider may take over a decoder. In the keeper, the process with the private images,
+this would expose them. In this process it exposes only candidates, which the provider made itself. The decoder
+returns raw pixels, which need no decoding. Pillow is its only library, imported with the first image.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from pcevolve.public.media.images.decoding import DecodedImage
 
 MOST_SECONDS: Final = 60.0
-"""Time limit for one image, after which this process ends.
+"""Time limit for one image in seconds, after which this process ends.
 
-No file is known to take so long: ``pcevolve_shared.containers`` counts a file's parts before they are decoded, and the
+No known file takes this long: ``pcevolve_shared.containers`` counts a file's parts before they are decoded. The
 slowest file that it admits takes a second.
 """
 
 
 def serve(_orders: Mapping[str, Any], _enforced: object, _up: Pipe, keeper: Pipe) -> None:
-    """Decode the keeper's images until the keeper ends."""
+    """Decode images for the keeper until the keeper ends."""
     with suppress(GoneError):
         while (message := keeper.receive())[0] == "decode":
             image = decode_in_time(base64.b64decode(json.loads(message[1])))
@@ -43,13 +43,13 @@ def serve(_orders: Mapping[str, Any], _enforced: object, _up: Pipe, keeper: Pipe
 
 
 def decode_in_time(data: bytes) -> DecodedImage | None:
-    """Decode a provider's image in this process, which ends if that takes a minute; None for an undecodable one.
+    """Decode a provider's image in this process, which ends if decoding takes a minute; None for an undecodable image.
 
-    For the decoder and the runner, each in one thread.
+    The decoder and the runner call this function, each from one thread.
     """
     from pcevolve_shared import images  # a run of texts has none
 
-    # A thread of C, which ends this process whatever the decoder is in the middle of.
+    # Python cannot interrupt a decoder written in C. This timer is a C thread that ends the process at any point.
     faulthandler.dump_traceback_later(MOST_SECONDS, file=_nowhere(), exit=True)
     try:
         return images.decode(data)
@@ -61,5 +61,5 @@ def decode_in_time(data: bytes) -> DecodedImage | None:
 
 @cache
 def _nowhere() -> IO[str]:
-    """Open a file for the traceback, which would hide what the owner is told of the end."""
+    """Open a file that discards the traceback, which would hide the message to the owner about the process's end."""
     return open(os.devnull, "w")  # noqa: PTH123 - pathlib takes 10 ms to import; open while this process is

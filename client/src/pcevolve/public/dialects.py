@@ -1,4 +1,4 @@
-"""Dialects by their capabilities, on which a plan depends; ``providers`` spells their requests."""
+"""The capabilities of each dialect, on which a plan depends. The modules in ``wire.providers`` spell the requests."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pcevolve.public.modality import Kind
 from pcevolve_shared import limits
 
 Scheme = Literal["Bearer", "Basic", "api-key"]
-"""Words before a key in the header ``Authorization``; or the name of another header for the key alone."""
+"""The word before the key in the ``Authorization`` header, or the name of a header that holds only the key."""
 
 
 @dataclass(frozen=True)
 class Abilities:
-    """What an API can be asked for in its dialect.
+    """The capabilities of an API in one dialect.
 
     Attributes:
         place: Module and class of the dialect in ``wire.providers``.
-        capabilities: Of ``create``, ``vary``, ``strength`` of variations, ``seed``, ``steps``, ``guidance``,
-            ``negative_prompt``, ``sampler``, ``size``, ``batch``, ``adapter``, and for texts ``tokens``,
-            ``fields``.
-        most: Most images of one request.
+        capabilities: A subset of ``create``, ``vary``, ``strength`` (of variations), ``seed``, ``steps``,
+            ``guidance``, ``negative_prompt``, ``sampler``, ``size``, ``batch``, ``adapter``, ``workflow``; and for
+            texts ``tokens`` and ``fields``.
+        most: Most images per request.
         scheme: Authentication scheme of the key; with ``Basic`` the key is ``user:password``.
     """
 
@@ -61,18 +61,18 @@ _ALL: Final = (
     Abilities("chat", "chat:ChatDialect", _CHAT, most=limits.MAX_COMPLETIONS, makes="text"),
 )
 ABILITIES: Final = {each.name: each for each in _ALL}
-"""Every dialect, by its name for ``--dialect``; a new one is added here, and nowhere else."""
+"""Every dialect, by its name for ``--dialect``. A new dialect is added here and nowhere else."""
 
 
 def find_abilities(name: str) -> Abilities:
-    """Find a dialect by name (``UsageError`` if it is unknown)."""
+    """Return the capabilities of a dialect (``UsageError`` if its name is unknown)."""
     if name not in ABILITIES:
         raise UsageError(f"unknown dialect '{name}': choose one of {', '.join(sorted(ABILITIES))}")
     return ABILITIES[name]
 
 
 def require(abilities: Abilities, needed: AbstractSet[str]) -> None:
-    """Refuse a run that its dialect cannot carry out, before anything is paid (``UsageError``)."""
+    """Refuse a run that its dialect cannot carry out, before anything is paid for (``UsageError``)."""
     missing = ", ".join(sorted(needed - abilities.capabilities))
     if missing:
         raise UsageError(

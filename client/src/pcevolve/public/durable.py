@@ -1,6 +1,6 @@
-"""Writes that survive a power cut: a file and its name are whole and on disk, or absent.
+"""Durable writes: after a power cut, a file is either complete and on disk under its name, or absent.
 
-Private results are readable by their owner alone.
+Files with private results are readable by their owner alone.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import Final
 from pcevolve.errors import DataError
 
 NO_TIME: Final = 315_532_800
-"""Fixed time of files whose real time would reveal something: 1980-01-01, the first that every archive supports."""
+"""Fixed time for files whose real time would reveal something: 1980-01-01, the first in every archive format."""
 
 
 def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Write a file durably: it is whole and on disk, or absent; an existing one is replaced atomically."""
+    """Write a file durably, replacing an existing file atomically. After a crash the file is complete or absent."""
     write_files_durably({path: data}, mode)
 
 
 def write_files_durably(files: Mapping[Path, bytes], mode: int = 0o644, *, timeless: bool = False) -> None:
-    """Write several files, each whole and on disk, or absent; no other file is left over.
+    """Write several files durably. A failure leaves no temporary file behind.
 
-    ``timeless`` files get a fixed time before they get their names.
+    With ``timeless``, each file's modification time is set to ``NO_TIME`` before the file gets its name.
     """
     try:
         _write_partials(files, mode, timeless)
-        # Renamed only now, when every byte is on disk: a name of a file that is still in the cache would
-        # survive a power cut empty.
+        # Rename only when every byte is on disk. Otherwise a power cut could leave an empty file under the final
+        # name.
         for path in files:
             _partial(path).replace(path)
     except BaseException:  # Ctrl-C too: an audit would find a file that belongs to no run
@@ -40,23 +40,22 @@ def write_files_durably(files: Mapping[Path, bytes], mode: int = 0o644, *, timel
             with suppress(OSError):
                 _partial(path).unlink()
         raise
-    # A rename is an entry of the folder, and on disk only when the folder is.
+    # A rename changes the folder's entry, which is on disk only after the folder is synced.
     for folder in {path.parent for path in files}:
         sync_folder(folder)
 
 
 def _write_partials(files: Mapping[Path, bytes], mode: int, timeless: bool) -> None:
-    """Write several files under temporary names until all are whole and on disk."""
+    """Write several files under temporary names, and return when all are complete and on disk."""
     with ExitStack() as opened:
         descriptors = []
-        # All writes start before the first is waited for, which takes a third of the time.
+        # Start all writes before waiting for the first; this takes a third of the time.
         for path, data in files.items():
             partial = _partial(path)
-            # A link or pipe that another process put there is removed, not followed.
+            # Remove a link or pipe that another process put here; do not write through it.
             partial.unlink(missing_ok=True)
             descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            # O_EXCL: if another process recreates the name in between, this fails instead of writing through
-            # it.
+            # O_EXCL: the call fails if another process has recreated the name in the meantime.
             file = opened.enter_context(os.fdopen(descriptor, "wb"))
             file.write(data)
             file.flush()
@@ -70,7 +69,7 @@ def _write_partials(files: Mapping[Path, bytes], mode: int, timeless: bool) -> N
 
 @contextmanager
 def write_folder_durably(path: Path) -> Iterator[Path]:
-    """Provide an empty folder to fill, and rename it once all of it is on disk; a failure leaves nothing."""
+    """Provide an empty folder to fill, and rename it when its content is on disk. A failure leaves no folder."""
     partial = _partial(path)
     _remove(partial)
     partial.mkdir(parents=True)
@@ -86,10 +85,10 @@ def write_folder_durably(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replace_folder_durably(path: Path) -> Iterator[Path]:
-    """Provide an empty folder to fill, and replace an existing one once all of it is on disk.
+    """Provide an empty folder to fill, and replace an existing folder when the new content is on disk.
 
-    A process that is killed between the two renames leaves neither; ``settle`` finds the new one under its
-    temporary name.
+    If the process is killed between the two renames, neither folder has the final name. ``settle`` then finds the
+    new folder under its temporary name.
     """
     settle(path)
     with write_folder_durably(_fresh(path)) as partial:
@@ -102,7 +101,7 @@ def replace_folder_durably(path: Path) -> Iterator[Path]:
 
 
 def settle(path: Path) -> None:
-    """Finish or remove what a killed process left of a file or folder here (``OSError`` if that fails)."""
+    """Finish or remove an interrupted write of a file or folder (``OSError`` if that fails)."""
     fresh = _fresh(path)
     if fresh.is_dir() and not fresh.is_symlink():  # whole, or it had another name
         _take_place(path)
@@ -111,7 +110,7 @@ def settle(path: Path) -> None:
 
 
 def _take_place(path: Path) -> None:
-    # rename(2) does not replace a folder that is not empty.
+    # rename(2) cannot replace a folder that is not empty.
     _remove(path)
     _fresh(path).replace(path)
     sync_folder(path.parent)
@@ -123,7 +122,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a path: a folder with its content; of a link or pipe only the name."""
+    """Remove a file, a folder with its content, or a link or pipe without its target."""
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
     else:
@@ -139,9 +138,9 @@ def _sync(path: Path, work: Callable[[int], None]) -> None:
 
 
 def _sync_tree(root: Path) -> None:
-    """Sync everything in a folder to disk."""
+    """Sync a folder and all its content to disk."""
     written = [(Path(folder), names) for folder, _, names in os.walk(root)]
-    # Two passes, so that the disk works on all files at once: the second finds most of it written.
+    # The first pass starts all writes, so that the disk works on them together. The second pass waits for them.
     for work in (_send_to_disk, os.fsync):
         for folder, names in written:
             for name in names:
@@ -151,18 +150,18 @@ def _sync_tree(root: Path) -> None:
 
 
 def _send_to_disk(descriptor: int) -> None:
-    """Start writing a file's content to disk without waiting; macOS has no such call."""
+    """Start writing a file's content to disk without waiting. On macOS, which lacks the call, do nothing."""
     if hasattr(os, "posix_fadvise"):
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _partial(path: Path) -> Path:
-    """Return the temporary path of a file or folder until it is whole."""
+    """Return the temporary path of a file or folder that is still being written."""
     return path.with_name(f".{path.name}.partial")
 
 
 def _fresh(path: Path) -> Path:
-    """Return the temporary path of a whole folder until it replaces an older one."""
+    """Return the temporary path of a complete folder that has not yet replaced an older one."""
     return path.with_name(f".{path.name}.fresh")
 
 
@@ -170,7 +169,7 @@ def write_private(path: Path, result: Mapping[str, object]) -> None:
     """Write JSON with mode 0600, replacing an older file atomically; a new folder gets mode 0700.
 
     Raises:
-        DataError: The file cannot be written; an older one is still whole.
+        DataError: The file cannot be written; an older file is unchanged.
     """
     text = json.dumps(result, indent=2, sort_keys=True, allow_nan=False) + "\n"
     write_private_bytes(path, text.encode())
@@ -179,15 +178,15 @@ def write_private(path: Path, result: Mapping[str, object]) -> None:
 def set_owners_mode(folder: Path) -> None:
     """Make a folder accessible to its owner alone.
 
-    A folder that already is stays untouched, as not every process may.
+    The mode is set only if it differs, because some processes may not set it.
     """
-    # mkdir's mode applies only to a folder that it creates, and only as far as the umask allows.
+    # mkdir applies its mode only to folders that it creates, and only as far as the umask allows.
     if folder.stat().st_mode & 0o777 != 0o700:
         folder.chmod(0o700)
 
 
 def write_private_bytes(path: Path, data: bytes) -> None:
-    """Write bytes as ``write_private`` does; errors as there."""
+    """Write bytes with the same modes and errors as ``write_private``."""
     try:
         if not path.parent.is_dir():  # an existing one may be shared, such as /tmp
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

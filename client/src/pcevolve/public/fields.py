@@ -1,4 +1,4 @@
-"""The fields of a public plan and values derived from them; ``plan`` checks which fields go together."""
+"""The fields of a public plan, and values derived from them. ``plan`` checks which fields may be combined."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from pcevolve.public.words import fill, put_in_one_line
 
 _WITHOUT_WORDS = {each.template: each.unlabelled_template for each in MODALITIES.values()}
 FEWEST = 2
-"""Candidates of a class that leave a choice."""
+"""Smallest number of candidates per class among which there is a choice."""
 PLAN_FORMAT: Final = 1
-"""Version of the plan's format; it goes up with every change that another version could misread."""
+"""Version of the plan's format. It is raised with every change that another version could misread."""
 
 
 class PlanData(settings.DataSettings):
     """The public facts about the private data.
 
     Attributes:
-        words: For each class, the words in prompts, if they differ from its label.
+        words: For each class, the words that prompts use, if they differ from its label.
     """
 
     words: tuple[settings.Words, ...] = ()
@@ -48,7 +48,7 @@ class PlanProvider(requests.ProviderSettings[Never]):
     """The API and the settings of its requests.
 
     Attributes:
-        prompts: Prompts of each class; empty if there is only the template.
+        prompts: The prompts of each class; empty if the template gives the only prompt.
     """
 
     prompts: tuple[tuple[requests.Prompt, ...], ...] = ()
@@ -58,9 +58,9 @@ class PlanEncoder(settings.Section):
     """The encoder.
 
     Attributes:
-        name: Empty if none looks at private data.
-        weights: SHA-256 of its weights.
-        frame: SHA-256 of the public frame, which is joined with the candidates.
+        name: Empty if no encoder embeds private data.
+        weights: SHA-256 of the encoder's weights.
+        frame: SHA-256 of the public frame, the public images that are joined with the candidates.
     """
 
     name: str = ""
@@ -86,7 +86,7 @@ else:
 
 
 class PlanFields(BaseModel):
-    """The fields of a plan, and values that follow from them directly; use ``PublicPlan``."""
+    """The fields of a plan, and values that follow directly from them. Use ``PublicPlan``, which extends this class."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -116,27 +116,27 @@ class PlanFields(BaseModel):
 
     @property
     def images(self) -> Images:
-        """Image settings (``TypeError`` if texts are made)."""
+        """Image settings (``TypeError`` if the run makes texts)."""
         return images_of(self.modality)
 
     @property
     def texts(self) -> Texts:
-        """Text settings (``TypeError`` if images are made)."""
+        """Text settings (``TypeError`` if the run makes images)."""
         return texts_of(self.modality)
 
     @property
     def has_adapter(self) -> bool:
-        """True if variations take a prototype as an image prompt, too."""
+        """True if variations also use a prototype as an image prompt."""
         return self.modality.has_adapter
 
     @property
     def budget(self) -> Budget:
-        """Total privacy budget of the run, exact."""
+        """The total privacy budget of the run, exact."""
         return Budget(Fraction(self.privacy.epsilon), self.privacy.delta)
 
     @property
     def secure(self) -> bool:
-        """True if noise protects every unit; a run with seeded noise is INSECURE and states no ε."""
+        """True if noise protects every unit. A run with seeded noise is INSECURE and states no ε."""
         return self.noise == "os-csprng"
 
     @property
@@ -146,27 +146,27 @@ class PlanFields(BaseModel):
 
     @property
     def noise_factor(self) -> float:
-        """The noise of a release over that which its events pay for, in standard deviation; 1 for a single owner."""
+        """Standard deviation of a release's noise over that of its events; 1 for a single owner."""
         return 1.0 if self.clinics is None else self.clinics.noise_factor
 
     @property
     def releases(self) -> tuple[int, ...]:
-        """Iterations that release something, in order.
+        """Iterations that make a release, in order.
 
-        0 is the private images' appearance, 1..T are the prototypes of each round, T+1 is the selection of
-        the dataset.
+        Iteration 0 releases the private images' appearance. Iterations 1..T release each round's prototypes. Iteration
+        T+1 selects the dataset.
         """
         first = 1 if self.method.appearance == "as-is" else 0
         return tuple(range(first, self.method.iterations + 1 + self.selects))
 
     @property
     def variations(self) -> int:
-        """Variations in a round for each place in the dataset."""
+        """Number of variations in a round for each item of the dataset."""
         return self.method.of(VariedEvolution).variations or 1
 
     @property
     def class_counts(self) -> bool:
-        """True if noisy sizes of classes are released."""
+        """True if noisy class sizes are released."""
         return self.method.of(PrivateEvolution).class_counts
 
     @property
@@ -175,7 +175,7 @@ class PlanFields(BaseModel):
         return self.method.keep == "selected"
 
     def threshold_at(self, iteration: int) -> float:
-        """Return H of an iteration: a straight line from the first to the last."""
+        """Return H of an iteration, interpolated linearly between the first and the last iteration."""
         own = self.method.of(CountedVotes)
         first, last = own.threshold, own.threshold_end
         if last is None or self.method.iterations < 2:
@@ -184,7 +184,7 @@ class PlanFields(BaseModel):
         return first + gone * (last - first)
 
     def wanted(self, iteration: int) -> int:
-        """Return the number of candidates of each class that a release chooses."""
+        """Return the number of candidates that a release chooses from each class."""
         if iteration == 0:
             return 0
         return self.method.prototypes if iteration <= self.method.iterations else self.method.candidates
@@ -194,7 +194,7 @@ class PlanFields(BaseModel):
         return min(sent, max(fewest, math.ceil(Fraction(str(self.method.min_usable)) * sent)))
 
     def prompt(self, label: str) -> str:
-        """Return the public prompt of a class: for all its images, or for variations if it has ``prompts``."""
+        """Return the public prompt of a class. If the class has ``prompts``, only variations use it."""
         words = self.data.words[self.labels.index(label)] if self.data.words else label
         if words:
             return fill(self.provider.prompt_template, self.data.domain, words)
@@ -205,26 +205,26 @@ class PlanFields(BaseModel):
 
     @property
     def wordings(self) -> int:
-        """Number of prompts for each class's first images; 0 if the template gives the only one."""
+        """Number of prompts for the first images of each class; 0 if the template gives the only prompt."""
         return len(self.provider.prompts[0]) if self.provider.prompts else 0
 
     @property
     def varies_prompts(self) -> bool:
-        """True if variations are new images from a candidate's own prompt, so that no image is ever sent."""
+        """True if a variation is a new image from its candidate's prompt, so that no image is ever sent."""
         return self.method.vary_by == "prompt"
 
     @property
     def keeps_prompts(self) -> bool:
-        """True if variations use the prompt that made their source instead of the template."""
+        """True if a variation uses the prompt of its source instead of the template."""
         return self.varies_prompts or self.method.vary_with == "own prompt"
 
     @property
     def grades_variations(self) -> bool:
-        """True if requests set the degree of variations."""
+        """True if requests set the degree of variation."""
         return self.modality.is_graded and not self.varies_prompts
 
     def first_prompts(self, label: str) -> tuple[str, ...]:
-        """Return the prompts of a class's first images, in order."""
+        """Return the prompts of the first images of a class, in order."""
         return (
             self.provider.prompts[self.labels.index(label)]
             if self.provider.prompts
@@ -232,6 +232,6 @@ class PlanFields(BaseModel):
         )
 
     def public_seed(self, *of: str | int) -> int:
-        """Return a 32-bit seed for one public purpose: a hash of public values only."""
+        """Return a 32-bit seed for one public purpose, a hash of public values alone."""
         text = "/".join(str(each) for each in (self.provider.seed, *of))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")

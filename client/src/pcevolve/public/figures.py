@@ -1,6 +1,7 @@
-"""Numbers of a guarantee, as people write and read them.
+"""Parse and print the numbers of a guarantee.
 
-Written numbers are taken exactly. Shown numbers are rounded, and never to less than they stand for.
+A number that the user writes is parsed exactly. A printed bound is rounded up, so that it is never below the
+true value.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from pcevolve.errors import UsageError
 from pcevolve.public.config.options import advise, spell_flag
 
 LARGEST = 10**9
-"""Upper limit for ε or noise that a user can ask for; its inverse is the lower limit."""
+"""Upper limit for an ε or a noise multiplier that a user can request; its inverse is the lower limit."""
 USUAL_DELTA = 1e-5
-"""Default δ of methods that need one or benefit from it."""
+"""Default δ of methods that need one or benefit from one."""
 ROUNDING_SHARE = 1e-12
-"""Relative float64 rounding error of an ε, which is no privacy loss: exactly 10 is not shown as 10.0001."""
+"""Relative float64 rounding error of an ε. It is no privacy loss, so exactly 10 is not printed as 10.0001."""
 
 
 def format_upwards(value: float, digits: int = 6) -> str:
@@ -29,12 +30,12 @@ def format_upwards(value: float, digits: int = 6) -> str:
 
 
 def in_full(value: float) -> str:
-    """Return a number in all its digits, for a δ or a prior: rounding either way would change the promise."""
+    """Return a δ or a prior with all its digits, because rounding it in either direction would change the promise."""
     return repr(float(value)).removesuffix(".0")
 
 
 def format_loss(epsilon: float, digits: int = 6) -> str:
-    """Return an ε in few digits, rounded up; words if it is infinite."""
+    """Return an ε in few digits, rounded up, or words if it is infinite."""
     return (
         format_upwards(epsilon * (1 - ROUNDING_SHARE), digits)
         if math.isfinite(epsilon)
@@ -43,7 +44,7 @@ def format_loss(epsilon: float, digits: int = 6) -> str:
 
 
 def finite_or_none(value: float) -> float | None:
-    """Return a number for JSON, which has no infinity: None for an unbounded loss."""
+    """Return a number for JSON; None for an infinite loss, which JSON cannot represent."""
     return value if math.isfinite(value) else None
 
 
@@ -56,12 +57,12 @@ def format_factor(epsilon: float) -> str:
 
 
 def format_chance(most: float) -> str:
-    """Return the largest probability of an event in two digits, rounded up."""
+    """Return the largest probability of an event with two digits, rounded up."""
     return format_upwards(most * (1 - ROUNDING_SHARE), 2)
 
 
 def describe_guesses(success: Mapping[float, float]) -> str:
-    """Describe the largest probability of guessing a secret, by its prior."""
+    """Describe the largest probability of guessing a secret for each prior probability."""
     curve = ", ".join(
         f"{format_chance(after)} where it was {_power(before)}" for before, after in success.items()
     )
@@ -72,23 +73,23 @@ def parse_epsilon(text: str | float, name: str = "epsilon", path: str = "") -> F
     """Parse ε as the exact number that the user wrote (``UsageError`` if it makes no sense as a guarantee).
 
     Args:
-        path: Key of the option, if it has no flag.
+        path: Key of the option, if the option has no flag.
     """
     return _exact(path or spell_flag(name), text, advise(name, 10, path))
 
 
 def parse_cap(text: str) -> Fraction:
-    """Parse a ledger's cap exactly; errors as in ``parse_epsilon``."""
+    """Parse a ledger's cap exactly; raises the errors of ``parse_epsilon``."""
     return _exact("EPSILON", text, "pcevolve budget cap 20")
 
 
 def parse_noise_multiplier(text: str | float) -> Fraction:
-    """Parse a noise multiplier (deviation over L2 sensitivity) exactly (``UsageError`` beyond sensible bounds)."""
+    """Parse a noise multiplier (standard deviation over L2 sensitivity) exactly (``UsageError`` outside the limits)."""
     return _exact(spell_flag("noise_multiplier"), text, advise("noise_multiplier", 2))
 
 
 def parse_delta(value: float) -> float:
-    """Check δ (``UsageError`` outside of [0, 1)); 0 is pure differential privacy."""
+    """Check δ (``UsageError`` outside [0, 1)); 0 is pure differential privacy."""
     if not 0 <= value < 1:
         raise UsageError(f"delta must be at least 0 and below 1, not {value:g}: try {advise('delta', 1e-5)}")
     return value
@@ -108,7 +109,7 @@ def spell_count(count: int, word: str) -> str:
 
 
 def _exact(option: str, text: str | float, advice: str) -> Fraction:
-    # The pattern bounds length and exponent: a fraction of 1e999999999 would take for ever to write out.
+    # The pattern bounds length and exponent, because the fraction of 1e999999999 would take forever to compute.
     known = re.fullmatch(r"[0-9.]{1,60}(e[+-]?[0-9]{1,3}|/[0-9]{1,60})?", str(text).strip().lower(), re.ASCII)
     try:
         number = Fraction(known.string) if known else Fraction(0)

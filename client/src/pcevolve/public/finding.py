@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim: it holds, is broken, cannot hold yet, or could not be checked.
+    """The result of checking one claim: it holds, is broken, is not yet complete, or could not be checked.
 
     Attributes:
         claim: The checked claim, in plain words.
-        faults: What is wrong; empty if nothing is.
-        checked: Number of things that were checked.
-        unchecked: Why the claim could not be checked, such as missing weights; empty if all was checked.
-        pending: What has not happened yet in a run in progress; empty for a finished run.
+        faults: The violations that were found; empty if there are none.
+        checked: Number of checked items.
+        unchecked: Why the claim could not be checked, such as missing weights; empty if everything was checked.
+        pending: The missing part of a run in progress; empty for a finished run.
     """
 
     claim: str
@@ -25,7 +25,7 @@ class Finding:
 
     @property
     def holds(self) -> bool:
-        """True if all was checked, and nothing is wrong or pending."""
+        """True if everything was checked and nothing is broken or pending."""
         return not (self.faults or self.unchecked or self.pending)
 
     @property

@@ -1,4 +1,4 @@
-"""Names of methods, and their names in the papers. It uses the standard library alone."""
+"""Names of methods, and the names that papers give them. This module imports only the standard library."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Final
 from pcevolve.errors import UsageError
 
 AUTO: Final = "auto"
-"""Chooses a method by public sizes; not a method itself."""
+"""Placeholder that lets the client choose a method by public sizes."""
 ALIASES: Final = {"b": "t2i"}
-"""The papers' names of methods that are called otherwise here."""
+"""Names from the papers of methods that have another name here."""
 ELSEWHERE: Final = {
     "init": "the untrained head is a row of the tables of 'pcevolve-bench table'",
     "private": "the private images themselves are judged by 'pcevolve evaluate' with --mix",
     "dp-means-classifier": "every run of dp-means releases it: 'pcevolve classify RUN IMAGES' applies it, and a table "
     "of 'pcevolve-bench table' has it as a row",
 }
-"""Rows of the papers' tables that make no dataset, and where to find them."""
+"""Rows of the papers' tables that make no dataset, and where to find each."""
 
 
 def require_method(name: str, known: Iterable[str]) -> str:
-    """Return a method's own name for its name here or in its paper; ``auto`` counts if it is known.
+    """Return the name of a method, given its name here or in its paper. ``auto`` is accepted if ``known`` contains it.
 
     Raises:
-        UsageError: It is not a known method.
+        UsageError: The method is unknown.
     """
     name = ALIASES.get(name, name)
     if name in known:

@@ -1,4 +1,4 @@
-"""The table of methods and the parameters of each, loaded without NumPy to read options.
+"""The table of methods with their parameters. It loads without NumPy, because every command reads options.
 
 The methods themselves are in ``selectors``.
 """
@@ -17,9 +17,9 @@ from pcevolve.public.settings import MOST_UNITS, PUBLIC, MethodSettings
 TAU = 10.0
 """τ of PCEvolve's similarity calibrator, as published."""
 VOTES = 1
-"""Default number of nearest candidates that each image votes for."""
+"""Default number of nearest candidates that each private image votes for."""
 USUAL_PRIOR, USUAL_BOUND, USUAL_SIZE = 1e-4, 1e-3, 10
-"""Defaults for declared secrets."""
+"""Defaults of the promise about declared secrets: prior and bound as probabilities, size in texts."""
 SecretPrior = Annotated[
     float,
     Field(
@@ -50,7 +50,7 @@ SecretSize = Annotated[
     PUBLIC,
 ]
 MOST_CELLS = 10_000
-"""Most cells of a class."""
+"""Most cells (clusters of candidates) per class."""
 Cells = Annotated[
     int,
     Field(
@@ -65,9 +65,9 @@ Cells = Annotated[
 
 @dataclass(frozen=True)
 class ChoiceParameter:
-    """Marks a parameter of how private data choose; it does not apply where nothing is chosen.
+    """Marks a parameter of how private data choose candidates. It does not apply to a run that chooses nothing.
 
-    Its value shows nowhere else in a record, so an audit has to trust the plan.
+    The parameter's value affects nothing else in a record, so an audit has to trust the plan.
     """
 
 
@@ -75,12 +75,12 @@ OF_CHOICE: Final = ChoiceParameter()
 
 
 def list_choice_parameters(method: type[MethodSettings[Any]]) -> frozenset[str]:
-    """Return the names of a method's parameters with this mark."""
+    """Return the names of a method's parameters that ``OF_CHOICE`` marks."""
     return frozenset(name for name, field in method.model_fields.items() if OF_CHOICE in field.metadata)
 
 
 class CountedVotes(MethodSettings[None]):
-    """Parameters of methods that count votes under Gaussian noise."""
+    """Parameters of methods that count votes and add Gaussian noise."""
 
     threshold: Annotated[
         float,
@@ -134,7 +134,7 @@ class PrivateEvolution(CountedVotes):
 
 
 class VariedEvolution(MethodSettings[None]):
-    """Parameters of methods that choose from rounds larger than the dataset."""
+    """Parameters of methods whose rounds contain more candidates than the dataset."""
 
     variations: Annotated[
         int | None,
@@ -173,7 +173,7 @@ class Calibrated(MethodSettings[None]):
 
 
 class SecretEvolution(VariedEvolution):
-    """Parameters of SecPE, about its guarantee for secrets."""
+    """Parameters of SecPE, which set its guarantee for secrets."""
 
     secret_prior: SecretPrior | None = None
     secret_bound: SecretBound | None = None
@@ -187,9 +187,9 @@ class MethodEntry:
 
     Attributes:
         place: Module and name in ``selectors``.
-        parameters: Its options.
-        is_control: Whether it never looks at private data.
-        delta: Default δ of its runs; 0 if it promises ε alone.
+        parameters: Model of its options.
+        is_control: True if the method never accesses private data.
+        delta: Default δ of its runs; 0 for methods with pure differential privacy.
     """
 
     place: str
@@ -209,7 +209,7 @@ METHOD_TABLE: Final = {
     "secpe": MethodEntry("cells:METHOD", SecretEvolution),
     "t2i": MethodEntry("control:TEXT_TO_IMAGE", is_control=True, delta=0.0),
 }
-"""Every method that makes a dataset, by its name; a new one is added here, and nowhere else."""
+"""Every method that makes a dataset, by name. A new method is added here and nowhere else."""
 
 
 def choose_delta(name: str) -> float:

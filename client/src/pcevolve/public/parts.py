@@ -32,24 +32,25 @@ class _Part(BaseModel):
 
 
 class LedgerCap(_Part):
-    """The limit on what all runs of a ledger may spend together on any one unit, when the run began."""
+    """The cap when the run began: a limit on what all runs of a ledger may spend together on any one unit."""
 
     epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     delta: settings.Delta
 
 
 class PriorReleases(_Part):
-    """The releases that the ledger knew when this run began, to any provider.
+    """The releases to any provider that the ledger contained when this run began.
 
-    It counts all secure runs that had paid for something, **on any data**: which runs share images or
-    patients is private, and a statement that depended on it would reveal it. So it does not claim that any
-    unit is in all of these runs; it states only what such a unit would bear. A run in progress counts as far
-    as it has come; its own statement covers the rest.
+    All secure runs that had paid for something count, **on any data**. Which runs share images or patients is
+    private, and a statement that depended on it would reveal it. The statement therefore does not claim that any
+    unit took part in all of these runs; it states only the loss of such a unit. A run that was in progress counts
+    with its releases so far. That run's own statement covers the rest.
 
     Attributes:
         releases: Number of such runs.
-        events: Their events, on the group of their units that changes with one unit of this run; None if that
-            is unknown: another neighbour relation, or units of another kind and no ``unit_size``.
+        events: Events of these runs, each scaled to the group of their units that changes with one unit of this run.
+            None if the group is unknown: the neighbour relation differs, or the kind of unit differs and
+            ``unit_size`` is unset.
         cap: None if no cap is set.
     """
 
@@ -59,13 +60,13 @@ class PriorReleases(_Part):
 
 
 class Start(_Part):
-    """The release that a run starts from: its images are public, and the plan sends each of them back.
+    """The release that a run starts from. Its images are public, and the plan sends each of them back.
 
     Attributes:
         manifest: SHA-256 of the release's ``manifest.json``.
         images: For each class, SHA-256 of its files in the manifest's order.
-        strength: Image-to-image strength of all variations; None if requests set none.
-        events: All events on the private data for that release, from which its ε follows.
+        strength: Image-to-image strength of all variations; None if requests set no strength.
+        events: All events on the private data for that release, which determine its ε.
     """
 
     manifest: Digest
@@ -75,7 +76,7 @@ class Start(_Part):
 
 
 class Secrecy(_Part):
-    """A secret that is guessed with probability ``prior`` is guessed with at most ``bound`` after the run.
+    """Promise: a secret guessed with probability ``prior`` before the run is guessed with at most ``bound`` after it.
 
     Attributes:
         prior: p.
@@ -89,7 +90,7 @@ class Secrecy(_Part):
 
     @property
     def words(self) -> str:
-        """The promise in a few words, to stand beside an ε."""
+        """The promise in a few words, printed next to an ε."""
         before = in_full(self.prior)
         return f"guessed with at most {self.bound} where it was {before}, in at most {self.most} texts each"
 
@@ -103,19 +104,19 @@ class Secrecy(_Part):
 
 
 Exact = Literal["shared", "alone", "merged", "no"]
-"""What the provider promises for a repeated request.
+"""The provider's promise for a repeated request.
 
-``shared``: the same bytes, whichever requests run with it. ``alone``: the same bytes, because it shares its
-run with none. ``merged``: the same up to rounding. ``no``: no promise.
+``shared``: the same bytes, whichever requests share the batch. ``alone``: the same bytes, because each request
+has a batch to itself. ``merged``: the same up to rounding. ``no``: no promise.
 """
 
 
 class Confinement(_Part):
-    """What separated private files from the network in two processes, as the client states it.
+    """The mechanism that kept private files and the network in two separate processes, as stated by the client.
 
     Attributes:
         by: The machine's kernel, or containers of which one has no network.
-        landlock: The kernel's version of Landlock.
+        landlock: Landlock version of the kernel; set only for ``kernel``.
     """
 
     by: Literal["kernel", "containers"]
@@ -123,7 +124,7 @@ class Confinement(_Part):
 
     @property
     def words(self) -> str:
-        """Who enforced it, in words."""
+        """The enforcing mechanism, in words."""
         return (
             "by containers"
             if self.by == "containers"
@@ -138,7 +139,7 @@ class Confinement(_Part):
 
 
 class Licence(_Part):
-    """A licence, and the number of the library's images under it."""
+    """A licence, and the number of the library's images that are under it."""
 
     name: Line
     images: Count
@@ -153,9 +154,10 @@ class LicenceNotice(_Part):
 
 
 class Library(_Part):
-    """A library of real public images in place of a generator, with its licences, as its provider states them.
+    """A library of real public images that replaces a generator, with its licences, as stated by its provider.
 
-    It is recorded, shown as text and compared with the record; neither requests nor promises depend on it.
+    The statement is recorded, shown as text and compared with the record. Neither requests nor promises depend on
+    it.
 
     Attributes:
         licences: Licences of single images.
@@ -168,7 +170,7 @@ class Library(_Part):
 
 
 def make_readable(text: str) -> str:
-    """Truncate foreign text and spell out invisible characters, which could mislead a reader."""
+    """Truncate foreign text and escape its invisible characters, which could mislead a reader."""
     return spell_out(text)[:LONGEST_TEXT]
 
 

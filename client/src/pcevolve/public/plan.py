@@ -1,7 +1,7 @@
-"""The public plan of a run: the facts that anyone may know beforehand, and every call that follows from them.
+"""The public plan of a run: facts that may be known in advance, and every call that follows from them.
 
-Nothing here is computed from private data, so two private datasets with the same public description have the
-same plan, and with it the same requests in the same order.
+Nothing here is computed from private data. Two private datasets with the same public description therefore
+have the same plan, and the same requests in the same order.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pcevolve.public.fields import PlanFields
 from pcevolve.public.words import choose_labels, find_label_faults
 
 FROM_RELEASE: Final = "from-release"
-"""The method of a run that starts from a release and varies it; it cannot be given by name."""
+"""The method of a run that starts from a release and varies it. A user cannot select it by name."""
 FEWEST_WORDINGS: Final = 2
-"""Fewest prompts of a class that leave a choice."""
+"""Smallest number of prompts per class among which there is a choice."""
 _NAMED = 5  # labels named in one error
 
 
@@ -44,7 +44,7 @@ def _of_variations(plan: PlanFields) -> Iterator[str]:
 
 
 def _of_counts(plan: PlanFields) -> Iterator[str]:
-    """Yield faults of releases besides the prototypes."""
+    """Yield faults of releases other than the prototypes."""
     if plan.class_counts and len(plan.labels) == 1:
         yield "class-counts: one class has no proportions, so its number is not asked for"
 
@@ -87,8 +87,8 @@ def _of_sizes(plan: PlanFields) -> Iterator[str]:
     if plan.data.subsample not in (None, plan.data.shots):
         yield "subsample: so many units of each class are drawn, and --shots says another number"
     if plan.secrecy is not None and plan.data.subsample is not None and plan.unit == plan.modality.kind:
-        # A text's place in the draw follows from its words: with another secret it could yield to a text that
-        # gets a vote.
+        # A text's place in the draw is a hash of its words. If its secret changed, another text with a vote could
+        # take its place.
         yield (
             "subsample: a text is drawn by its own words, so nothing can be promised of secrets in it; name its unit "
             "with data.unit_column, or leave one of the two out"
@@ -109,7 +109,7 @@ def _of_sizes(plan: PlanFields) -> Iterator[str]:
 
 
 def _of_start(plan: PlanFields) -> Iterator[str]:
-    """Yield faults of a run that starts from a release: it varies all of it once, and chooses nothing."""
+    """Yield faults of a run that starts from a release. It varies the release once and chooses nothing."""
     if (plan.method.name == FROM_RELEASE) != (plan.start is not None):
         yield f"start: a run that starts from a release is of method {FROM_RELEASE}, and no other is"
     if plan.start is None:
@@ -136,10 +136,10 @@ def _of_start(plan: PlanFields) -> Iterator[str]:
 
 
 def _of_clinics(plan: PlanFields) -> Iterator[str]:
-    """Yield faults of a run of several owners, whose sums make each release."""
+    """Yield faults of a run of several owners, whose summed answers make each release."""
     if plan.clinics is None:
         return
-    # A run that starts from their release chooses nothing, and has the release's promise.
+    # A run that starts from the owners' release chooses nothing, and repeats the release's promise.
     if plan.start is None and plan.method.name not in SUMS:
         yield (
             f"clinics: the owners' answers are added up, and what method {plan.method.name} draws is no sum: choose "
@@ -159,7 +159,7 @@ def _of_clinics(plan: PlanFields) -> Iterator[str]:
 
 
 def _of_form(plan: PlanFields) -> Iterator[str]:
-    """Yield fields that do not apply to this plan; they would be free words on a shared record."""
+    """Yield fields that do not apply to this plan; they would be free text on a shared record."""
     for name in find_unused_values(plan):
         yield f"{name}: it means nothing with this method, data and sizes: leave it out"
     if not plan.encoder.name and plan.start is None and "encoder.name" not in list_unused(plan):
@@ -181,7 +181,7 @@ _RULES: Final[tuple[Callable[[PlanFields], Iterator[str]], ...]] = (
 
 
 class PublicPlan(PlanCalls):
-    """Everything about a run that the provider, an auditor and the reader of the result may see."""
+    """The complete public description of a run, for the provider, an auditor and the reader of the result."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -193,7 +193,7 @@ class PublicPlan(PlanCalls):
         return drop(write(self), list_unused(self))
 
     def prompt_of(self, call: Call) -> str:
-        """Return the text prompt of a call; a class's ``prompts`` share its first images equally, in order."""
+        """Return the text prompt of a call. A class's ``prompts`` share its first images equally, in order."""
         if call.wording is None:
             return self.prompt(call.label)
         return self.provider.prompts[self.labels.index(call.label)][call.wording]

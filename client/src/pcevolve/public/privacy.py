@@ -1,4 +1,4 @@
-"""The vocabulary of privacy: relations, budgets, and the events that spend them. Values only.
+"""The vocabulary of privacy: neighbour relations, budgets, and the events that spend them. Values only.
 
 An event records an access; ``dp.accountants`` computes its cost.
 
@@ -16,19 +16,19 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 Relation = Literal["replace-one", "add-remove"]
-"""``replace-one``: one privacy unit is changed, labels included.
+"""``replace-one``: neighbouring datasets differ in one privacy unit, labels included.
 
-``add-remove``: one unit is added or removed.
+``add-remove``: one neighbour has one unit more than the other.
 """
 
 MechanismName = Literal["exponential", "permute-and-flip", "gaussian", "uniform", "post-processing"]
-# Text and not a float: a plan is stored and hashed, and T charges of ε/T have to add up to ε exactly.
+# A string instead of a float, because a plan is stored and hashed, and T charges of ε/T must sum to exactly ε.
 ExactNumber = Annotated[str, Field(pattern=r"^[0-9]{1,400}(/[1-9][0-9]{0,399})?$")]
 
 
 @dataclass(frozen=True)
 class Budget:
-    """An (ε, δ) guarantee, or a limit on one.
+    """An (ε, δ) guarantee, or an upper limit for one.
 
     Attributes:
         epsilon: Exact, > 0.
@@ -41,19 +41,19 @@ class Budget:
 
 @dataclass(frozen=True)
 class Event:
-    """One kind of access to the private data, and the number of times it was made in a row.
+    """One kind of access to the private data, and the number of consecutive accesses.
 
-    The parameter already accounts for the neighbour relation of the run that made the access:
+    The parameter already includes the neighbour relation of the run that made the access:
 
-    - ``exponential``: the bounded range η of the draw, in nats: log-ratios of the probabilities under two
-      neighbouring datasets span at most η over all outcomes (Dong, Durfee & Rogers 2020). Implies η-DP.
-    - ``permute-and-flip``: pure ε; no longer drawn here, but a record may contain it.
-    - ``gaussian``: the noise multiplier, standard deviation of the noise over L2 sensitivity.
-    - ``uniform``, ``post-processing``: "0"; the private data are not looked at.
+    - ``exponential``: the bounded range η of the draw, in nats. Over all outcomes, the log-ratios of the
+      probabilities under two neighbouring datasets span at most η (Dong, Durfee & Rogers 2020). Implies η-DP.
+    - ``permute-and-flip``: pure ε. No current method draws it, but a record may contain it.
+    - ``gaussian``: the noise multiplier, the standard deviation of the noise over the L2 sensitivity.
+    - ``uniform``, ``post-processing``: "0"; the private data are not accessed.
 
     Attributes:
         parameter: Exact non-negative fraction, ``"1/4"``.
-        count: Times in a row, each possibly chosen after seeing the one before (adaptive composition).
+        count: Number of consecutive accesses. Each may depend on the outcomes before it (adaptive composition).
     """
 
     mechanism: MechanismName
@@ -67,21 +67,21 @@ class Event:
 
     @property
     def free(self) -> bool:
-        """True if it does not look at the private data."""
+        """True if the event does not access the private data."""
         return self.mechanism in ("uniform", "post-processing")
 
     def on_group(self, size: int) -> Self:
         """Return this event's effect on ``size`` privacy units that change together, by group privacy.
 
-        A bounded range and a pure ε grow by the factor ``size``; a noise multiplier shrinks by it.
+        A bounded range and a pure ε are multiplied by ``size``; a noise multiplier is divided by ``size``.
         """
         if self.free or size == 1:
             return self
-        # Noise keeps its width while the group moves the query ``size`` times as far, so the multiplier shrinks.
+        # A group moves the query ``size`` times as far while the noise stays the same, so the multiplier shrinks.
         value = self.value / size if self.mechanism == "gaussian" else self.value * size
         return replace(self, parameter=str(value))
 
 
 Events = tuple[Event, ...]
-"""The events of one transaction on the private data, in order; each may be chosen after seeing the ones before."""
+"""The events of one transaction on the private data, in order. Each may depend on the outcomes before it."""
 FREE = Event("post-processing")

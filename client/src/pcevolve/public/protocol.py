@@ -1,7 +1,7 @@
-"""The messages between the keeper of the private data and the runner, which has the network.
+"""The messages between the keeper, which holds the private data, and the runner, which has the network.
 
-The runner asks and the keeper answers. Every message is bounded. About the private data it reveals only what
-the provider learns as well: the public plan, receipts, and paid measurements.
+The runner sends requests and the keeper answers. The size of every message is bounded. A message reveals no
+more about the private data than the provider learns anyway: the public plan, receipts, and paid measurements.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ RunId = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 
 
 class Message(BaseModel):
-    """A line of the conversation."""
+    """One message between keeper and runner."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
 
 class Prepare(Message):
-    """Compare the ledger with the record, check that the whole plan can be paid for, and embed private images."""
+    """Compare the ledger with the record, check that the whole plan can be paid for, and embed the private images."""
 
     run_id: RunId
 
 
 class Prepared(Message):
-    """The run can be paid for. The reasons say why ``auto`` chose method and encoder, by public sizes alone."""
+    """The run can be paid for. The reasons explain why ``auto`` chose method and encoder, from public sizes alone."""
 
     method_reason: Reason = ""
     encoder_reason: Reason = ""
 
 
 class Settle(Message):
-    """Facts that the API states about itself and its model; all others of a plan come from the owner's options.
+    """Facts that the API states about itself and its model. All other facts of a plan come from the owner's options.
 
     Attributes:
-        takes_strength: Whether the model takes a degree of variation, if its dialect has one.
-        takes_several: Whether one request may ask for several texts.
+        takes_strength: True if the model accepts a degree of variation, provided that its dialect has one.
+        takes_several: True if one request may ask for several texts.
     """
 
     size: ModelSize | None = None
@@ -68,19 +68,19 @@ class Settled(Message):
 
 
 class Begin(Message):
-    """The owner agrees: enter the run in the ledger, if this is the plan that the keeper made."""
+    """The owner has agreed: enter the run in the ledger, if the digest is that of the keeper's plan."""
 
     plan: Digest
 
 
 class Begun(Message):
-    """The receipts of this run so far, oldest first."""
+    """The run's receipts so far, oldest first."""
 
     receipts: tuple[Receipt, ...] = ()
 
 
 class Compare(Message):
-    """Tell the owner if the recorded first images of the classes cannot be told apart."""
+    """Warn the owner if the recorded first images of the classes cannot be told apart."""
 
     classes: Annotated[
         tuple[Annotated[tuple[Digest, ...], Field(max_length=MOST_OUTPUTS)], ...],
@@ -93,14 +93,14 @@ class Compared(Message):
 
 
 class Made(Message):
-    """A call brought these outputs, which are on record; this message has no reply."""
+    """The outputs of a call, which are on record; this message has no reply."""
 
     slot: Annotated[str, Field(max_length=200)]
     digests: Annotated[tuple[Digest, ...], Field(max_length=MOST_OUTPUTS)]
 
 
 class Show(Message):
-    """Do the public part of the work for a release, whose duration reveals nothing."""
+    """Do the public part of the work for a release in advance, because its duration reveals nothing."""
 
     iteration: Iteration
 
@@ -110,14 +110,14 @@ class Shown(Message):
 
 
 class Release(Message):
-    """Choose and pay; ``head`` commits to everything on record."""
+    """Choose candidates and pay for the choice; ``head`` is a hash that commits to everything on record."""
 
     iteration: Iteration
     head: Digest
 
 
 class Released(Message):
-    """A paid release, and its measurement as safetensors."""
+    """A paid release, with its measurement as safetensors."""
 
     receipt: Receipt
     measurement: Base64Bytes = b""
@@ -128,13 +128,13 @@ class Assess(Message):
 
 
 class Assessed(Message):
-    """The assessment, which an audit recomputes; None without one."""
+    """The assessment, which an audit recomputes; None if there is none."""
 
     assessment: AssessedFigures | None = None
 
 
 class Finish(Message):
-    """The run is over; its public figures are stored with the owner's."""
+    """The run is finished; store its public figures with the owner's."""
 
     figures: Mapping[str, Any]
 
@@ -144,13 +144,13 @@ class Done(Message):
 
 
 class Close(Message):
-    """The runner has no more requests."""
+    """The runner has no more messages to send."""
 
 
 class Refused(Message):
-    """The keeper stops answering, with a kind of error and an exit code.
+    """The keeper stops answering, and names a kind of error and an exit code.
 
-    The keeper itself tells the owner the reason.
+    The keeper itself prints the reason for the owner.
     """
 
     kind: str
@@ -161,16 +161,16 @@ ASKED: Final[Mapping[str, type[Message]]] = {
     each.__name__.lower(): each
     for each in (Prepare, Settle, Begin, Compare, Made, Show, Release, Assess, Finish, Close)
 }
-"""A runner's messages, by name."""
+"""The runner's messages, by name."""
 
 
 def digest_plan(plan: PublicPlan) -> str:
-    """Return the SHA-256, hex, by which both sides identify a plan."""
+    """Return the SHA-256, hex, by which keeper and runner identify a plan."""
     return hashlib.sha256(plan.model_dump_json().encode()).hexdigest()
 
 
 class PrivateSide(Protocol):
-    """The keeper as its runner sees it; every method may raise the error that the owner is told."""
+    """The keeper's interface for its runner. Every method may raise the error that the owner was shown."""
 
     def prepare(self, asked: Prepare) -> Prepared: ...
 

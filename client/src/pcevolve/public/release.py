@@ -1,7 +1,7 @@
-"""Values that cross from the private side to the public one: candidates by name, receipts, and reasons to send.
+"""Values that pass from the private side to the public side: candidates by name, receipts, and permissions to send.
 
-None of these types holds bytes. The gate takes them, looks the bytes up in its own record of the provider's
-outputs, and builds every request itself.
+None of these types holds image bytes. The gate receives them, finds the bytes in its own record of the
+provider's outputs, and builds every request itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event, Relation
 
 WITHHELD: Final = hashlib.sha256(b"").hexdigest()
-"""Digest of an output that the API's moderation withheld."""
+"""Digest recorded for an output that the API's moderation withheld."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Candidate:
     """An output of the provider, named once when its bytes arrive.
 
     Attributes:
-        id: Unique in the run: the slot and the place in the answer.
-        label: Class that it was requested for.
+        id: Unique in the run; consists of the call's slot and the output's index in the answer.
+        label: Class that the output was requested for.
         iteration: Round that made it; 0 for text-to-image.
         parent: Id of the candidate that it varies; None for text-to-image.
         digest: SHA-256 of the received bytes, hex.
@@ -53,7 +53,7 @@ class Candidate:
 
 
 def list_start(plan: PublicPlan) -> dict[str, tuple[Candidate, ...]]:
-    """List the images of the release that a run starts from, by class, as candidates; empty for other runs."""
+    """List the images of the release that a run starts from as candidates, by class; empty for other runs."""
     if plan.start is None:
         return {}
     return {
@@ -66,13 +66,13 @@ def list_start(plan: PublicPlan) -> dict[str, tuple[Candidate, ...]]:
 
 
 def count_rounds(plan: PublicPlan, released: Iterable[int]) -> int:
-    """Count the rounds of variation that a run made, possibly fewer than planned, from its receipts' iterations."""
+    """Count the rounds of variation that a run completed, from the iterations of its receipts."""
     return max((each for each in released if each <= plan.method.iterations), default=0)
 
 
 @dataclass(frozen=True)
 class Query:
-    """One query to the private data: which candidates of each class become prototypes.
+    """One query to the private data, which selects the candidates of each class that become prototypes.
 
     Attributes:
         iteration: Round of the prototypes (1..T), T+1 for the choice of the dataset, or 0 for the private
@@ -84,7 +84,7 @@ class Query:
 
     @property
     def key(self) -> str:
-        """Unique name of the query within its run."""
+        """Name of the query, unique within its run."""
         return f"{self.iteration:04d}"
 
 
@@ -109,15 +109,15 @@ class Receipt:
     """Proof that a round's release was drawn and paid for in one committed transaction; public.
 
     Attributes:
-        iteration: Round whose requests it allows (1..T); T+1 for the choice of the dataset, 0 for the
+        iteration: Round whose requests the receipt allows (1..T); T+1 for the choice of the dataset, 0 for the
             appearance.
-        choices: The prototypes, class by class, in the plan's order of classes.
-        events: Its events on the private data; the accountants price them.
+        choices: The prototypes of each class, in the plan's order of classes.
+        events: The release's events on the private data, from which accountants compute its cost.
         relation: Neighbour relation under which the events' parameters hold.
-        values: Released numbers, noise included. In iteration 0 the private images' appearance; in the first
-            round with class counts the number of units in each class; under ``auto`` appearance whether
-            candidates were nearer with it (1) or as they came (0).
-        measured: SHA-256, hex, of the paid measurement as safetensors; the choices follow from it. Empty if
+        values: Released numbers, noise included. In iteration 0 these are the private images' appearance. With
+            class counts, the first round releases the number of units in each class. Under ``auto`` appearance,
+            1 means that candidates were nearer to the private images with the appearance, 0 without it.
+        measured: SHA-256, hex, of the paid measurement as safetensors, from which the choices follow. Empty if
             nothing was measured, or only ``values``.
     """
 
@@ -134,7 +134,7 @@ class Receipt:
         return next((each.chosen for each in self.choices if each.label == label), ())
 
     def names(self, label: str, item: Chosen) -> bool:
-        """True if a candidate was chosen from a class; in constant time."""
+        """True if the receipt names a candidate as chosen from a class; in constant time."""
         return item in self._by_label.get(label, ())
 
     @cached_property
@@ -142,7 +142,7 @@ class Receipt:
         return {each.label: frozenset(each.chosen) for each in reversed(self.choices)}
 
     def is_among(self, released: Iterable[str]) -> bool:
-        """True if any of these ids of a dataset's candidates is one that it chose."""
+        """True if the receipt chose any of these candidates of a dataset, given by id."""
         return not {one.id for each in self.choices for one in each.chosen}.isdisjoint(released)
 
     @property
@@ -151,7 +151,7 @@ class Receipt:
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """The receipt as plain values for JSON."""
         return asdict(self)
 
     @classmethod
@@ -167,13 +167,13 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Prototype:
-    """A candidate that the provider made and that a receipt allows to be sent back."""
+    """A candidate made by the provider, with the receipt that allows sending it back."""
 
     candidate: Candidate
     receipt: Receipt
 
     def __post_init__(self) -> None:
-        """Refuse a candidate that the receipt does not name, or of another class or a later round (``EgressError``)."""
+        """Refuse a candidate that the receipt does not name for its class, or of a later round (``EgressError``)."""
         chosen = Chosen(self.candidate.id, self.candidate.digest)
         named = self.receipt.names(self.candidate.label, chosen)
         if not named or self.receipt.iteration <= self.candidate.iteration:
@@ -182,6 +182,6 @@ class Prototype:
 
 @dataclass(frozen=True)
 class PublicEcho:
-    """A candidate that the public plan sends back for any private data (lookahead, more samples)."""
+    """A candidate that the public plan sends back whatever the private data are (lookahead, more samples)."""
 
     candidate: Candidate

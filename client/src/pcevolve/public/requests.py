@@ -18,13 +18,13 @@ Model = Annotated[
     str, Field(min_length=1, max_length=200, description="Name of the model that the API should use."), PUBLIC
 ]
 Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
-"""A prompt as it is sent."""
+"""A prompt in the form in which it is sent."""
 
 
 USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
-"""Stable Diffusion's defaults, if neither the user nor the API says otherwise."""
+"""Stable Diffusion's defaults, used if neither the user nor the API sets these values."""
 USUAL_TOKENS, USUAL_TEMPERATURE = 128, 1.0
-"""A language model's defaults, if the user says nothing."""
+"""Defaults for a language model, used if the user sets no values."""
 Guidance = Annotated[float, Field(ge=0, le=50)]
 Steps = Annotated[int, Field(ge=1, le=150)]
 Tokens = Annotated[int, Field(ge=1, le=4096)]
@@ -34,12 +34,12 @@ CHAT_FAMILIES: Final = {
     "single": ("n=",),
     "plain": ("n=", "seed="),
 }
-"""Names for the differences of several chat APIs: fields that they lack or rename."""
+"""Families of chat APIs, and the rules by which their fields differ from the standard: missing or renamed fields."""
 _CHAT_RULE: Final = re.compile(r"(n|max_tokens|temperature|seed)=[a-z_]{0,40}")
 
 
 def _chat_fields(value: object) -> object:
-    """Replace families' names by their rules."""
+    """Replace the names of families by their rules."""
     given = value.split(",") if isinstance(value, str) else value
     if not isinstance(given, list | tuple):
         return value
@@ -47,7 +47,7 @@ def _chat_fields(value: object) -> object:
 
 
 def _clear_fields(rules: tuple[str, ...]) -> tuple[str, ...]:
-    """Check that each rule is for another field, and none takes another field's name."""
+    """Check that no two rules apply to the same field, and that no rule takes the name of another field."""
     if strange := [rule for rule in rules if not _CHAT_RULE.fullmatch(rule)]:
         raise ValueError(
             f"{strange[0][:40]!r} is not a rule: NAME= leaves a field out and NAME=OTHER renames it, where NAME is"
@@ -94,14 +94,14 @@ OF_WORKFLOW: Final = (
 
 
 def _is_workflow(text: str) -> str:
-    """Refuse a workflow in another spelling than a plan's."""
+    """Refuse a workflow that is not in the plan's normal form."""
     if text and normalize(text) != text:
         raise ValueError("the workflow is spelled in another way than a plan's")
     return text
 
 
 Stated = Annotated[str, Field(max_length=300), AfterValidator(require_one_line)]
-"""The owner's public statement about the provider, which is not verified."""
+"""A public statement by the owner about the provider; it is not verified."""
 
 
 BareAddress = Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
@@ -109,7 +109,7 @@ BareAddress = Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500
 
 
 class ProviderSettings(Section, Generic[Undecided]):
-    """The API, and how it is asked."""
+    """The API, and the settings of its requests."""
 
     api: Annotated[
         str, Field(description="Address of the image API."), PUBLIC, PlanField(kind=BareAddress)
@@ -174,7 +174,7 @@ class ProviderSettings(Section, Generic[Undecided]):
 
 
 class ImageSettings(Section):
-    """Settings of a model that makes images; None if unset, and in a plan if requests do not set it."""
+    """Settings of a model that makes images. A setting is None if unset; in a plan, also if requests omit it."""
 
     negative_prompt: Annotated[
         str,
@@ -246,11 +246,11 @@ class TextSettings(Section, Generic[Undecided]):
 
 
 _REASONING: Final = re.compile(r"^(?:openai/)?(?:o[1-9](?:-|$)|gpt-5(?!.*chat))")
-"""OpenAI models that take no temperature."""
+"""OpenAI models that accept no temperature."""
 
 
 def choose_fields(given: tuple[str, ...] | None, model: str) -> tuple[str, ...]:
-    """Return how a chat API's fields differ: the user's rules, or those implied by the model's name."""
+    """Return the rules by which a chat API's fields differ: the user's, or those implied by the model's name."""
     if given is not None:
         return given
     return CHAT_FAMILIES["reasoning" if _REASONING.search(model) else "standard"]

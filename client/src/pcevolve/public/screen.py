@@ -1,4 +1,4 @@
-"""Lines and tables for a terminal; slow imports are deferred."""
+"""Print lines and tables on a terminal. Slow imports are deferred."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Line: TypeAlias = tuple[str, str]
 """A title and its text."""
 TITLE_WIDTH = 9
 ProgressCallback: TypeAlias = Callable[[int, int], None]
-"""Called with the number of private items done and in all; both are private."""
+"""Called with the number of private items done and the total number; both are private."""
 
 
 LINE_SECONDS = 10.0
-"""Seconds between two lines about long work in a log."""
+"""Seconds between two progress lines in a log."""
 MINUTE, HOUR = 60.0, 3600.0
 
 
 def no_progress(done: int, total: int) -> None:
-    """No-op."""
+    """Ignore progress."""
 
 
 def spell_estimate(seconds: float) -> str:
-    """Estimate a duration in words that seldom change."""
+    """Describe an estimated duration so coarsely that the text seldom changes."""
     if seconds < MINUTE:
         return "less than a minute"
     if seconds < HOUR:
@@ -42,7 +42,7 @@ class Fact:
 
     Attributes:
         text: The text in verbose mode.
-        brief: The text otherwise: None for the same, empty for nothing.
+        brief: The text in normal mode: None for the same text, empty to omit the fact.
     """
 
     title: str
@@ -55,14 +55,14 @@ class Fact:
 
 
 def choose_lines(facts: Iterable[Fact], verbose: bool) -> list[Line]:
-    """Return the facts as lines, without those that are empty in brief."""
+    """Return the facts as lines, without those that are omitted in brief."""
     return [line for each in facts if (line := each.line(verbose))[1]]
 
 
 def lay_out_facts(
     facts: Iterable[Fact], verbose: bool, heading: str | None = None, before: Iterable[Line] = ()
 ) -> Table:
-    """Lay out facts for a terminal, after some lines."""
+    """Lay out facts for a terminal, below the lines of ``before``."""
     return lay_out([*before, *choose_lines(facts, verbose)], heading)
 
 
@@ -81,9 +81,9 @@ def lay_out(lines: Iterable[Line], heading: str | None = None) -> Table:
 
 
 WIDE = 200
-"""Columns of a table in a file or pipe, where no screen limits it."""
+"""Width in columns of a table in a file or pipe, where no screen limits it."""
 NARROW = 80
-"""Columns that fit any terminal, and a page that the table is pasted into."""
+"""Width in columns that fits any terminal, and any page that the table is pasted into."""
 
 
 def print_table(
@@ -93,7 +93,7 @@ def print_table(
     columns: int = WIDE,
     lines: bool = False,
 ) -> None:
-    """Print rows of text under their headings; long cells are wrapped, and nothing is left out."""
+    """Print rows of text under their headings. Long cells are wrapped, and nothing is omitted."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -102,7 +102,7 @@ def print_table(
     for heading in headings:
         table.add_column(heading, overflow="fold")
     for row in rows:
-        # Cells are foreign text: they must not set styles, command the terminal, or break characters.
+        # Cells hold foreign text, which must not set styles, control the terminal, or break characters.
         table.add_row(*(Text("\n".join(map(blank_out, cell.split("\n")))) for cell in row))
     console = Console()
     if not console.is_terminal:

@@ -1,4 +1,4 @@
-"""Sections of a run's public options, which the public plan embeds: bounds, help, and visibility."""
+"""Sections of a run's public options, which the public plan embeds, with bounds, help texts and visibility."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AbsolutePath = Annotated[Path, AfterValidator(Path.absolute)]
 
 
 def _delta(value: float) -> float:
-    """Check δ with the same message as elsewhere."""
+    """Check δ, with the same message as for other sources of options."""
     try:
         return parse_delta(value)
     except UsageError as error:
@@ -37,7 +37,7 @@ def require_one_line(text: str) -> str:
 
 
 def _window(value: object) -> object:
-    """Return a window as in a plan, from LOW,HIGH as text or as two numbers."""
+    """Return a window as a plan spells it, from the text LOW,HIGH or from two numbers."""
     if value is None:
         return None
     parts = value.split(",") if isinstance(value, str) else value
@@ -51,7 +51,7 @@ def _window(value: object) -> object:
 
 
 def window_ends(window: str | None) -> tuple[float, float] | None:
-    """Return the values that become black and white in a checked window; None without one."""
+    """Return the grey values that become black and white under a checked window; None without one."""
     return None if window is None else (float(window.split(",")[0]), float(window.split(",")[1]))
 
 
@@ -66,12 +66,12 @@ Delta = Annotated[
     PUBLIC,
 ]
 Fraction = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,59})?$")]
-"""An exact number."""
+"""An exact number, as a fraction."""
 Relation = Annotated[
     privacy.Relation, Field(description="Neighbour relation: replace-one or add-remove."), PUBLIC
 ]
 MOST_UNITS = 10**9
-"""Most private items of any kind, so that counts fit into 64 bits and floats."""
+"""Most private items of any kind, so that counts fit into 64-bit integers and are exact as floats."""
 Calibration = Annotated[
     Literal["tight", "published"],
     Field(description="How the noise is calibrated: tight, or published (the paper's looser calibration)."),
@@ -99,7 +99,7 @@ Subsample = Annotated[
     PUBLIC,
 ]
 MOST_CANDIDATES = 1_000_000
-"""Most images of a class in the dataset; as many as there may be private images."""
+"""Most images per class in the dataset."""
 Candidates = Annotated[
     int, Field(ge=1, le=MOST_CANDIDATES, description="Number of synthetic images per class, N."), PUBLIC
 ]
@@ -109,7 +109,7 @@ Iterations = Annotated[
     PUBLIC,
 ]
 MOST_INITIAL = 10 * MOST_CANDIDATES
-"""Most text-to-image candidates of a class."""
+"""Most text-to-image candidates per class."""
 Initial = Annotated[
     int,
     Field(
@@ -169,20 +169,20 @@ PublicSeed = Annotated[
 Form: TypeAlias = Literal["parquet", "webdataset", "jsonl", "csv"]
 """Formats in which a released dataset can be exported."""
 UNKNOWN_LICENCE = "unknown"
-"""Hugging Face's word for an unknown licence."""
+"""Hugging Face's code for an unknown licence."""
 
 
 Epsilon = Annotated[str, EXACT, Field(description="Total privacy budget (epsilon) of the run, > 0."), PUBLIC]
 
 
 class Section(BaseModel):
-    """A part of a run's options, a table in a configuration file."""
+    """A section of a run's options, which is a table in a configuration file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @classmethod
     def take(cls, part: Section) -> dict[str, Any]:
-        """Return this section's fields of a section that extends it, by name."""
+        """Return, by name, the fields of this section from a section that extends it."""
         return {name: getattr(part, name) for name in cls.model_fields}
 
 
@@ -254,9 +254,9 @@ Parameters = TypeVar("Parameters", bound="MethodSettings[Any]")
 
 
 class MethodSettings(Section, Generic[Undecided]):
-    """How candidates are chosen and varied, for all methods; some methods add parameters of their own.
+    """How candidates are chosen and varied, for all methods. Some methods add parameters of their own.
 
-    An open field is the method's own, or decided when the run starts, from public facts only.
+    An undecided field takes the method's value, or a value that is decided at the start from public facts only.
     """
 
     name: Annotated[
@@ -269,7 +269,7 @@ class MethodSettings(Section, Generic[Undecided]):
     ] = "auto"
     calibration: Calibration = "tight"
     candidates: Candidates = 100
-    # 0 in a plan: text-to-image alone.
+    # In a plan, 0 iterations mean text-to-image alone.
     iterations: Annotated[
         Iterations | Undecided, PlanField(20, Annotated[int, Field(ge=0, le=MOST_ITERATIONS)])
     ] = UNDECIDED
@@ -328,7 +328,7 @@ class MethodSettings(Section, Generic[Undecided]):
     ] = None
 
     def of(self, kind: type[Parameters]) -> Parameters:
-        """Return the parameters of a kind of method; defaults if these are of another kind."""
+        """Return the parameters of one kind of method; that kind's defaults if the method is of another kind."""
         return self if isinstance(self, kind) else kind()
 
     @model_validator(mode="before")

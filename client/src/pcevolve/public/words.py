@@ -1,12 +1,13 @@
-"""Public words: valid names of classes, and prompts made from names and domain.
+"""Public words: valid names of classes, and prompts made from class names and the domain.
 
-A label is public text in prompts and the name of a folder in the release. Releases are copied to other
-machines, so it must be a distinct, valid folder name on Linux, macOS and Windows, and beside the release's
-own files. These are pure functions, called by all code that accepts labels, before anything is spent.
+A label is public text in prompts, and the name of a folder in the release. Releases are copied to other
+machines. A label must therefore be a distinct, valid folder name on Linux, macOS and Windows, and differ from
+the names of the release's own files. All code that accepts labels calls these pure functions before any budget
+is spent.
 
-A template makes one prompt for a class; a small grammar makes several. It replaces the language model of the
-baseline LE of the PCEvolve paper (section 5.1): paraphrases of the same class, from other viewpoints and in
-other light, so that a generator draws more than one kind of it.
+A template makes one prompt for a class; a small grammar makes several. The grammar replaces the language model
+in the baseline LE of the PCEvolve paper (section 5.1). Its prompts paraphrase the same class with other
+viewpoints and other light, so that a generator draws more varied images of the class.
 
 Sources: Microsoft, "Naming Files, Paths, and Namespaces"; Unicode, section 3.13 (compatibility caseless
 matching).
@@ -21,7 +22,7 @@ from itertools import islice, product
 from typing import Final
 
 RELEASE_FILES = frozenset({"manifest.json", "readme.md", "classifier.safetensors"})
-"""Files beside the class folders of a release, in lower case."""
+"""Files in a release next to the class folders, in lower case."""
 SYSTEM_FILES = frozenset(
     {".ds_store", "thumbs.db", "desktop.ini", "__macosx", "@eadir", "#recycle", "$recycle.bin", "lost+found"}
     | {"system volume information"}
@@ -38,7 +39,7 @@ _DEVICES = frozenset(
 TEMPLATE = "A {domain} image with {label}"
 _CONSONANT_SOUNDS = ("eu", "one", "uniform", "unique", "univers", "us", "uter", "ureter", "urin")
 USUAL = 10
-"""Default number of prompts of a class."""
+"""Default number of prompts per class."""
 
 _SENTENCES = (
     TEMPLATE,
@@ -79,13 +80,13 @@ _CONTEXTS = (
     ", as part of a long series",
 )
 MOST = len(_SENTENCES) * len(_WAYS) * len(_CONTEXTS)
-"""Number of prompts of a class that the grammar has."""
+"""Number of prompts per class that the grammar can make."""
 IMAGE: Final = "image"
-"""Word for an unnamed privacy unit of one image."""
+"""Name of the privacy unit if units are single images."""
 
 
 def find_label_faults(labels: Iterable[str]) -> list[str]:
-    """Return a line for each invalid label, and for each that some machine confuses with an earlier one."""
+    """Return one line for each invalid label, and for each label that some machine cannot tell from an earlier one."""
     faults: list[str] = []
     first: dict[str, str] = {}
     for label in labels:
@@ -102,22 +103,22 @@ def find_label_faults(labels: Iterable[str]) -> list[str]:
 
 
 def choose_labels(words: Sequence[str]) -> tuple[str, ...]:
-    """Return public names for classes that follow from their words in prompts alone.
+    """Return public names of classes, which depend only on the words that prompts use for them.
 
     Returns:
-        The words if they can be used as labels together; else ``class 1``, ``class 2`` by place.
+        The words, if together they are valid labels; otherwise ``class 1``, ``class 2`` by position.
     """
     names = tuple(each if find_label_fault(each) is None else f"class {k}" for k, each in enumerate(words, 1))
     return names if not find_label_faults(names) else tuple(f"class {k}" for k in range(1, len(words) + 1))
 
 
 def find_label_fault(label: str) -> str | None:
-    """Return why a label by itself is invalid; None if it is valid."""
+    """Return why a single label is invalid; None if it is valid."""
     return _text_fault(label) or _name_fault(label)
 
 
 def _text_fault(label: str) -> str | None:
-    """Return why a label cannot be part of a prompt or any file's name."""
+    """Return why a label cannot be part of a prompt or of a file name; None if it can."""
     if not label.isprintable():
         return "it has characters that cannot be seen"
     if not 0 < len(label) <= MAX_CHARS or len(label.encode()) > MAX_BYTES:
@@ -128,7 +129,7 @@ def _text_fault(label: str) -> str | None:
 
 
 def _name_fault(label: str) -> str | None:
-    """Return why a label cannot name a folder of the release on every machine."""
+    """Return why some machine cannot have a folder with this name in a release; None if every machine can."""
     if taken := sorted(set(_FORBIDDEN) & set(label)):
         return f"a folder's name cannot have {' '.join(taken)} on every machine"
     if _key(label) in RELEASE_FILES:
@@ -141,15 +142,15 @@ def _name_fault(label: str) -> str | None:
 
 
 def _key(label: str) -> str:
-    """Return a name as case-insensitive, normalising file systems see it."""
-    # Upper case first, as Windows compares: this also joins names that folding keeps apart, such as i with
-    # and without dot.
+    """Return the form in which file systems that ignore case and normalise Unicode compare a name."""
+    # Convert to upper case first, as Windows does. This also joins names that case folding keeps apart, such as
+    # i with and without a dot.
     folded = unicodedata.normalize("NFKC", label).upper().casefold()
     return unicodedata.normalize("NFKC", folded)
 
 
 def fill(template: str, domain: str, label: str) -> str:
-    """Replace ``{domain}`` and ``{label}`` in a template; similar text in the words stays as it is."""
+    """Replace ``{domain}`` and ``{label}`` in a template. The inserted words are not searched for placeholders."""
     words = {"domain": domain, "label": label}
     return re.sub(
         r"(?:\b([Aa]) )?\{(domain|label)\}",
@@ -169,23 +170,23 @@ def _end_article(words: str) -> str:
 
 
 def nfc(text: str) -> str:
-    """Normalise a text to NFC, in which texts are compared: some file systems decompose names (NFD)."""
+    """Normalise a text to NFC for comparison, because some file systems decompose names (NFD)."""
     return unicodedata.normalize("NFC", text)
 
 
 def put_in_one_line(text: str) -> str:
-    """Put foreign text in one line, with one space for invisible characters."""
+    """Return foreign text as one line, with a single space for each run of invisible characters."""
     return " ".join("".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in text).split())
 
 
 def summarise_prompts(prompts: Sequence[str]) -> str:
-    """Summarise the prompts of a class in a line: the first, and the number of others."""
+    """Summarise the prompts of a class in one line: the first prompt, and the number of others."""
     others = len(prompts) - 1
     return prompts[0] + (f" (and {others} other prompt{'s' if others > 1 else ''})" if others else "")
 
 
 def make_prompts(domain: str, label: str, count: int = USUAL) -> tuple[str, ...]:
-    """Return distinct prompts for a class; the first is the default, and neighbours differ in sentence and style.
+    """Return distinct prompts for a class. The first is the default; consecutive prompts differ in sentence and style.
 
     Context is added once sentences and styles are used up.
 
@@ -199,7 +200,7 @@ def make_prompts(domain: str, label: str, count: int = USUAL) -> tuple[str, ...]
 
 
 def _word(context: int, turn: int, sentence: int) -> str:
-    """Return one prompt of the grammar without its words; different for every three numbers."""
+    """Return one prompt of the grammar with its placeholders; every three indices give a different prompt."""
     others = len(_CONTEXTS) - 1
     behind = _CONTEXTS[1 + (context - 1 + sentence + turn) % others] if context else ""
     return _SENTENCES[sentence] + _WAYS[(sentence + turn) % len(_WAYS)] + behind

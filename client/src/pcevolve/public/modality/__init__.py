@@ -1,9 +1,8 @@
-"""Kinds of data that a run makes: each is a class in a file of its own, with everything known about it.
+"""The kinds of data that a run makes. Each kind is a class in a separate file, with everything known about it.
 
-A class has the settings by which its kind is requested, which a public plan embeds. It has the traits by
-which the rest of the client treats kinds differently, and the nouns for sentences about a run. It loads its
-medium, which needs libraries to decode an image or a text (``media``). Outside of this package no code
-compares kinds: it asks for a trait.
+The class defines the settings of requests for its kind, which a public plan embeds. It defines the traits in which
+the client treats kinds differently, and the nouns for sentences about a run. It loads its medium (``media``), which
+needs libraries to decode an image or a text. Code outside this package reads traits instead of comparing kinds.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ __all__ = [
 ]
 
 _ALL: Final[tuple[type[Modality], ...]] = (Images, Texts)
-"""Every kind; a new kind is added here, and nowhere else. The first is the default."""
+"""Every kind; the first is the default. A new kind is added here and nowhere else."""
 MODALITIES: Final[Mapping[Kind, type[Modality]]] = {each.nouns.one: each for each in _ALL}
-"""The class of each kind, by its word."""
+"""The class of each kind, by the kind's name."""
 SINGLE: Final = frozenset(MODALITIES)
-"""Words for an unnamed privacy unit of a single image or text."""
+"""Names of the privacy unit if units are single images or texts."""
 
 if TYPE_CHECKING:
     AnyModality: TypeAlias = Modality
@@ -63,13 +62,13 @@ else:
 
 
 def read_kind(summary: Mapping[str, Any]) -> Kind:
-    """Return the kind of run that a summary is of; images by default."""
+    """Return the kind of data of a run, from its summary; images by default."""
     kind: Kind = summary.get("modality", Images.nouns.one)
     return kind
 
 
 def find_tested(found: Mapping[str, Any]) -> type[Modality]:
-    """Return the kind of the data that an evaluation was measured on."""
+    """Return the kind of data that an evaluation was measured on."""
     return next(each for each in MODALITIES.values() if f"test_{each.nouns.many}" in found)
 
 

@@ -1,4 +1,4 @@
-"""The interface of a kind of data that a run can make; each kind has a file of its own beside this one."""
+"""The interface of a kind of data that a run can make. Each kind has its own file in this folder."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from pcevolve.public.config.providers import PublicProvider
 
 Kind: TypeAlias = str
-"""A kind's word, ``image`` or ``text``; the key of ``MODALITIES``."""
+"""A kind's name, ``image`` or ``text``; the key of ``MODALITIES``."""
 Described: TypeAlias = list[tuple[str, object]]
-"""Settings in words, each with its title."""
+"""Titles and values of settings."""
 UNASKED: Final = "the API's own: it is not asked for any"
 OWN_DEGREE: Final = "to the API's own degree"
-"""For variations whose strength the API chooses itself."""
+"""Printed for variations whose strength the API chooses itself."""
 
 
 def join(things: list[str]) -> str:
@@ -29,11 +29,11 @@ def join(things: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Nouns:
-    """The nouns for what a run makes; code that writes about a run inserts them into its own sentences.
+    """The nouns for the items that a run makes. Code that prints text about a run inserts them into its sentences.
 
     Attributes:
-        one: The kind's word; also the word for an unnamed privacy unit of one of them.
-        an: The word with its article.
+        one: The kind's name, which also names the privacy unit if units are single items.
+        an: The name with its article.
     """
 
     one: str
@@ -41,7 +41,7 @@ class Nouns:
     an: str
 
     def count(self, number: int) -> str:
-        """Return a number of them in words: ``1 image``, ``2,000 images``."""
+        """Return a number of items in words: ``1 image``, ``2,000 images``."""
         return f"{number:,} {self.one if number == 1 else self.many}"
 
 
@@ -57,10 +57,10 @@ class ModelSize:
 class Advice:
     """A provider's recommended settings for its model; they affect quality only.
 
-    Below strength ``low`` a variation hardly differs, and above ``high`` it keeps hardly anything.
+    Below strength ``low``, a variation hardly differs from its source. Above ``high``, it keeps hardly anything.
 
     Attributes:
-        domains: Words for all that the model can draw; empty if unknown.
+        domains: Names of all domains that the model can draw; empty if unknown.
     """
 
     steps: int
@@ -75,27 +75,27 @@ class Advice:
 
 
 class Modality(Section):
-    """Settings by which a kind is requested, which a plan embeds, and facts about the kind that need no plan.
+    """Settings of requests for a kind, which a plan embeds, and facts about the kind that do not depend on a plan.
 
     Attributes:
-        nouns: Its nouns in sentences.
-        medium: Module and name, in ``media``, of the object that decodes, compares, shows and releases it. It
-            is loaded at first use, because it needs libraries that rules and plan do without.
-        verb: What a provider does to make one.
+        nouns: Nouns for items of the kind.
+        medium: Module and name, in ``media``, of the object that decodes, compares, shows and releases items. It
+            is loaded at first use, because it imports libraries that rules and plan do not need.
+        verb: What a provider does to make one item.
         template: The default prompt; ``unlabelled_template`` for data without labels.
-        sends_inline: Whether a varied item goes back inside the prompt, some words blank, and not as a file
-            beside it.
-        from_tables: Whether private ones may be rows of a table.
-        refuses_looks: Why it cannot be given an appearance; empty if it can.
-        refuses_sheets: Why a sheet of pictures cannot show it, to follow a run's name; empty if it can.
-        needs_decoder: Whether the keeper leaves it to a process of its own to decode what a provider sent.
-        retry_hint: What else may help if a provider sends nothing usable; empty for nothing.
-        other_provider: What to do if a provider does not make what was released, without its full stop.
+        sends_inline: True if a varied item is sent inside the prompt, with some words blank; False if it is sent
+            as a separate file.
+        from_tables: True if private items may be rows of a table.
+        refuses_looks: Why items cannot be given an appearance; empty if they can.
+        refuses_sheets: Why a sheet of pictures cannot show items, to follow a run's name; empty if it can.
+        needs_decoder: True if the keeper lets a separate process decode the provider's items.
+        retry_hint: Further advice if a provider sends nothing usable; empty for none.
+        other_provider: Advice if a provider does not make the released classes, without its full stop.
         far_unlike: A far dataset counts as another domain only if its classes' cosine is also below this;
             None if its nearest items decide. See ``usefulness``.
-        forms: Formats in which its dataset can be exported.
-        unused_fields: Fields of a plan that do not apply to it.
-        independent_classifier: Name of the judge that shares nothing with an encoder, and so never voted.
+        forms: Formats in which the dataset can be exported.
+        unused_fields: Fields of a plan that do not apply to the kind.
+        independent_classifier: Name of the judge that shares nothing with an encoder, and therefore never voted.
     """
 
     nouns: ClassVar[Nouns]
@@ -126,7 +126,7 @@ class Modality(Section):
 
         Args:
             size: Native size of the API's model.
-            taken: Capabilities of the API; settings for others stay unset.
+            taken: Capabilities of the API; settings for other capabilities stay unset.
 
         Raises:
             UsageError: The user's settings contradict each other.
@@ -139,27 +139,27 @@ class Modality(Section):
 
     @property
     def is_graded(self) -> bool:
-        """True if requests set the degree of variations, by blanks or a strength; else the API chooses it."""
+        """True if requests set the degree of variation, by blanks or a strength; False if the API chooses it."""
         return True
 
     @property
     def has_adapter(self) -> bool:
-        """True if variations take a prototype as an image prompt, too."""
+        """True if variations also use a prototype as an image prompt."""
         return False
 
     @property
     def extra_prompts(self) -> Described:
-        """Return texts that go with every prompt."""
+        """Texts that are sent with every prompt."""
         return []
 
     @property
     def in_summary(self) -> dict[str, str]:
-        """Return a summary's entries for this kind; images are the default and have none."""
+        """The entries of a summary for this kind; images are the default and have none."""
         return {"modality": self.kind}
 
     @abstractmethod
     def describe(self) -> Described:
-        """Describe the settings of a request, as far as the API takes them."""
+        """Describe the settings of a request, as far as the API accepts them."""
 
     @abstractmethod
     def describe_asking(self, degrees: str, advice: str) -> str:
@@ -179,9 +179,9 @@ class Modality(Section):
         return {}
 
     def list_unproven(self) -> tuple[str, ...]:
-        """List fields of a plan that requests do not prove, beside those that no kind's requests prove."""
+        """List the plan's fields that requests of this kind cannot prove, besides the fields that no request proves."""
         return ()
 
     def ask_for_one(self) -> Self | None:
-        """Return the settings for an API that takes no number of items; None if the number is never in question."""
+        """Return the settings for an API that accepts no number of items; None if the kind never asks for several."""
         return None

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Images(Modality, requests.ImageSettings):
-    """Settings by which images are requested.
+    """Settings of requests for images.
 
     Attributes:
-        sized: Whether requests set the size; else it is the model's own.
-        graded: Whether requests set the strength of variations.
+        sized: True if requests set the size; False if the model's own size applies.
+        graded: True if requests set the strength of variations.
     """
 
     nouns: ClassVar[Nouns] = Nouns("image", "images", "an image")
@@ -52,7 +52,7 @@ class Images(Modality, requests.ImageSettings):
     def settle(
         cls, asked: PublicProvider, size: ModelSize, advice: Advice | None, taken: AbstractSet[str]
     ) -> dict[str, object]:
-        """Return the user's settings, 0 included, else the recommended ones."""
+        """Return the user's settings, 0 included; otherwise the recommended settings."""
         guidance = advice.guidance if advice else requests.USUAL_GUIDANCE
         settled = {
             "guidance": guidance if asked.guidance is None else asked.guidance,
@@ -72,7 +72,7 @@ class Images(Modality, requests.ImageSettings):
 
     @property
     def asked_size(self) -> str:
-        """The requested size, ``64 x 64``; empty if it is the model's own."""
+        """The requested size, ``64 x 64``; empty if the model's own size applies."""
         return f"{self.width} x {self.height}" if self.sized else ""
 
     @property
@@ -82,17 +82,17 @@ class Images(Modality, requests.ImageSettings):
 
     @property
     def has_adapter(self) -> bool:
-        """True if variations take a prototype as an image prompt, too."""
+        """True if variations also use a prototype as an image prompt."""
         return self.adapter is not None
 
     @property
     def extra_prompts(self) -> Described:
-        """Return the negative prompt."""
+        """The negative prompt."""
         return [("Negative prompt", self.negative_prompt or "none")]
 
     @property
     def in_summary(self) -> dict[str, str]:
-        """Return nothing: images are a summary's default."""
+        """Empty, because images are a summary's default."""
         return {}
 
     def describe(self) -> Described:
@@ -107,7 +107,7 @@ class Images(Modality, requests.ImageSettings):
         ]
 
     def describe_asking(self, degrees: str, advice: str) -> str:
-        """Describe steps, guidance, strength and adapter, the API's own choices, and its recommendations."""
+        """Describe steps, guidance, strength and adapter, the settings left to the API, and its recommendations."""
         sent = [
             "" if self.steps is None else f"{self.steps} steps",
             "" if self.guidance is None else f"guidance {self.guidance:g}",
@@ -136,5 +136,5 @@ class Images(Modality, requests.ImageSettings):
         }
 
     def list_unproven(self) -> tuple[str, ...]:
-        """Return the size if it is the model's own, because the API or the owner may have named it."""
+        """Return the size if requests do not set it, because either the API or the owner may have stated it."""
         return () if self.sized else ("modality.width", "modality.height")

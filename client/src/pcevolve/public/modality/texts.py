@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @settled
 class Texts(Modality, requests.TextSettings[Never]):
-    """Settings by which texts are asked for."""
+    """Settings of requests for texts."""
 
     nouns: ClassVar[Nouns] = Nouns("text", "texts", "a text")
     medium: ClassVar[str] = "texts:TEXTS"
@@ -36,7 +36,7 @@ class Texts(Modality, requests.TextSettings[Never]):
         "this provider does not write about your classes: try another language model, or class names and a domain "
         "that say what the texts are about; a larger epsilon does not help"
     )
-    # A few texts of the domain among many unspecific ones lie as far off as another domain does.
+    # A dataset of general texts with only a few of the domain is as far away as a dataset of another domain.
     far_unlike: ClassVar[float | None] = 0.7
     forms: ClassVar[tuple[Form, ...]] = ("parquet", "webdataset", "jsonl", "csv")
     unused_fields: ClassVar[frozenset[str]] = frozenset({"data.window", "method.appearance"})
@@ -71,12 +71,12 @@ class Texts(Modality, requests.TextSettings[Never]):
         }
 
     def spelled(self, fields: Mapping[str, object]) -> dict[str, object]:
-        """Rename the fields of a request for the API, and leave out those that it does not take."""
+        """Rename the fields of a request for the API, and omit fields that it does not accept."""
         names = dict(each.split("=", 1) for each in self.fields)
         return {names.get(name, name): value for name, value in fields.items() if names.get(name, name)}
 
     def describe(self) -> Described:
-        """Return length and temperature, and the fields that are renamed or left out."""
+        """Describe length and temperature, and the fields that are renamed or omitted."""
         settings: Described = [
             ("Tokens of a text, at most", self.tokens),
             ("Temperature", UNASKED if self.temperature is None else self.temperature),
@@ -92,15 +92,15 @@ class Texts(Modality, requests.TextSettings[Never]):
         return f"at most {self.tokens} tokens, {temperature}{blanks}"
 
     def describe_degree(self, of: float) -> str:
-        """Return the share of words that were blank."""
+        """Return the share of words that are replaced by blanks."""
         return f"{of:.0%} of the words anew"
 
     def list_unproven(self) -> tuple[str, ...]:
-        """Return the degrees: they show as numbers of blanks, and short texts have few."""
+        """Return the degrees of variation, which show only as numbers of blanks; short texts have few."""
         return ("method.strengths",)
 
     def ask_for_one(self) -> Self:
-        """Return the settings with one text a request: ``n`` is left out."""
+        """Return the settings with one text per request, which omit the field ``n``."""
         if "n=" in self.fields:
             return self
         return self.model_validate({**self.model_dump(), "fields": (*self.fields, "n=")})

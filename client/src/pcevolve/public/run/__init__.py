@@ -1,1 +1,1 @@
-"""A run as all its processes know it: its folders, its options, its progress."""
+"""The parts of a run that all its processes share: its folders, its options and its progress."""

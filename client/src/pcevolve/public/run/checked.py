@@ -1,4 +1,4 @@
-"""A run request that may begin, and refusals that beginning and planning share."""
+"""A run request that may begin, and the refusals that running and planning share."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ class CheckedRun:
 
     @property
     def budget(self) -> Budget:
-        """The run's exact ε and its δ: the user's, or else the method's (``UsageError`` for an unknown method)."""
+        """The run's exact ε, and the δ of the user or else of the method (``UsageError`` for an unknown method)."""
         asked, usual = self.settings.privacy, choose_delta(self.settings.method.name)
         return Budget(parse_epsilon(asked.epsilon), usual if asked.delta is None else asked.delta)
 
     @property
     def lifetime(self) -> Fraction | None:
-        """The ε that all runs together may spend on any one privacy unit; None if only the ledger's cap applies."""
+        """Limit on the ε that all runs together spend on one privacy unit; None if only the ledger's cap applies."""
         given = self.settings.privacy.lifetime_epsilon
         path = "privacy.lifetime_epsilon"
         return None if given is None else parse_epsilon(given, "lifetime_epsilon", path)
 
 
 def require_ledger(path: Path) -> None:
-    """Refuse to resume a run whose ledger is missing, and with it the record of its draws (``LedgerError``)."""
+    """Refuse to resume a run whose ledger is missing, because the ledger records its draws (``LedgerError``)."""
     if not path.exists():
         raise LedgerError(
             f"the ledger of this run is gone from {path}: restore it and its key, or begin a new run; with "
@@ -54,7 +54,7 @@ def require_ledger(path: Path) -> None:
 
 
 def refuse_options(settings: RunConfig, names: Iterable[str], why: str) -> None:
-    """Refuse options that do not apply to a run, if one of them is given (``UsageError``)."""
+    """Refuse options that do not apply to a run if any of them is given (``UsageError``)."""
     for fault in find_given(settings, names, why):
         raise UsageError(fault)
 
@@ -63,13 +63,13 @@ def find_given(settings: RunConfig, names: Iterable[str], why: str) -> Iterator[
     """Yield a message for each of these options that is given."""
     for name in names:
         given = settings.get(name)
-        # A strength of 0 equals False, and is given.
+        # A strength of 0 equals False, but it counts as given.
         if given is not None and given is not False and given not in ((), "local"):
             yield f"{spell(name, RunConfig)}{why}"
 
 
 def find_foreign_options(settings: RunConfig, kind: Kind) -> Iterator[str]:
-    """Yield a message for each given option of another kind of run, beside those that its dialect lacks."""
+    """Yield a message for each given option that is meant for another kind of data."""
     made = MODALITIES[kind]
     for each in list_options(RunConfig):
         if each.setting.only not in ("", kind):

@@ -1,4 +1,4 @@
-"""The folder of a run, which may be shared as it is, and its lock. Nothing is ever overwritten."""
+"""The folder of a run, which may be shared unchanged, and its lock. No function overwrites an existing run."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ LOST = "without it this run cannot go on: what it spent stays spent, and a new o
 
 @dataclass(frozen=True)
 class RunFolder(RunLayout):
-    """The folder of a run that this process makes or takes over."""
+    """The folder of a run that this process creates or continues."""
 
     @property
     def finished(self) -> bool:
-        """True if the dataset is released."""
+        """True if the dataset has been released."""
         return self.release.is_dir()
 
     @contextmanager
     def claim(self, resume: bool) -> Iterator[None]:
-        """Make the folder, or take over the run in it, and lock it for this process (else ``UsageError``)."""
+        """Create the folder, or continue the run in it, and lock it for this process (else ``UsageError``)."""
         self.refuse_overwriting(resume)
         self.root.mkdir(parents=True, exist_ok=True)
         with self._lock():
@@ -39,16 +39,16 @@ class RunFolder(RunLayout):
 
     @contextmanager
     def hold(self, *, as_found: bool = False) -> Iterator[None]:
-        """Lock the folder while something is written beside a record.
+        """Lock the folder while files are written next to a record.
 
-        ``as_found`` leaves the folder as it is for an audit, which reports on its files.
+        With ``as_found``, leave all files unchanged for an audit, which reports on them.
         """
         self.require_transcript()
         with self._lock(as_found):
             yield
 
     def is_held(self) -> bool:
-        """True if another process holds the folder's lock; creates nothing."""
+        """True if another process holds the folder's lock; creates no file."""
         try:
             descriptor = os.open(self.lock, os.O_RDONLY | os.O_NOFOLLOW)
         except OSError:
@@ -63,11 +63,11 @@ class RunFolder(RunLayout):
 
     @contextmanager
     def _lock(self, as_found: bool = False) -> Iterator[None]:
-        # The lock is a file that stays: to remove it would let a third process lock another one of that name.
+        # The lock file is never removed: after a removal, a third process could lock a new file of the same name.
         descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             try:
-                # Without waiting: two runs in one folder are a mistake, and the second should say so.
+                # Fail at once, because two runs in one folder are a mistake, which the second run should report.
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise UsageError(f"another process is using {self.root}: wait for it to end") from None
@@ -78,7 +78,7 @@ class RunFolder(RunLayout):
             os.close(descriptor)
 
     def refuse_overwriting(self, resume: bool) -> None:
-        """Refuse a folder with other contents, or with a run that is not to be resumed (``UsageError``)."""
+        """Refuse a folder with foreign contents, or with a run that is not being resumed (``UsageError``)."""
         if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
             raise UsageError(not_a_run(self.root, f"it is not a folder: choose another {spell_flag('out')}"))
         if not self.root.is_dir() or not any(self.root.iterdir()):
@@ -102,16 +102,16 @@ class RunFolder(RunLayout):
         return hashlib.sha256(self.manifest.read_bytes()).hexdigest()
 
     def has_plan(self) -> bool:
-        """True if the run in the folder fixed its plan; it may have paid for something."""
+        """True if the run in the folder has fixed its plan, after which it may have paid for a release."""
         return has_plan(self.transcript)
 
     def has_traces(self) -> bool:
-        """True if a run has been here: even before it pays, a run stores files and shows its first images."""
+        """True if the folder shows traces of a run. A run stores files and shows images even before it pays."""
         stored = self.bodies.is_dir() and any(self.bodies.iterdir())
         return stored or any((self.root / name).exists() for name in MADE)
 
     def refuse_strange_release(self) -> None:
-        """Refuse to begin where a release lies without its record (``TranscriptError``)."""
+        """Refuse to begin in a folder that holds a release without its record (``TranscriptError``)."""
         if self.release.exists():
             raise TranscriptError(
                 f"{self.release} is there, and the record that it is of is not: restore {TRANSCRIPT}/, or choose "
@@ -119,17 +119,17 @@ class RunFolder(RunLayout):
             )
 
     def forget_times(self) -> None:
-        """Set all files to one time.
+        """Set the modification times of all files to one fixed time.
 
-        The times of a measurement's file and of the next one show how long private work took. Work is padded
-        on the wire for that reason, and archives would keep these times.
+        The real times of consecutive files would show how long private work took. On the wire, private work is
+        padded to hide its duration, but an archive would keep the times.
         """
         for folder, folders, names in os.walk(self.root):
             for name in (*names, *folders):
                 os.utime(Path(folder, name), (NO_TIME, NO_TIME), follow_symlinks=False)
 
     def clear_false_start(self) -> None:
-        """Remove the record of a run that never fixed its plan; it sent no prompt and paid nothing."""
+        """Remove the record of a run that never fixed its plan; such a run sent no prompt and paid for nothing."""
         if self.log.exists():
             shutil.rmtree(self.bodies, ignore_errors=True)
             self.log.unlink()

@@ -1,6 +1,6 @@
-"""The handshake of keeper and client when each is a command of its own: settings, and what keeps the two apart.
+"""The handshake of keeper and client when each is a separate command. It covers settings and confinement.
 
-Each checks its own side. The plan states what both found; a finding of one side alone is not claimed.
+Each side checks its own confinement. The plan claims only confinement that both sides found.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Answer = TypeVar("Answer", "Welcome", "ClientStatement")
 
 
 class FrontSettings(BaseModel):
-    """The options of one of several owners for its side with the network; nothing about its data.
+    """Options of one of several owners for its process with the network. They contain nothing about the owner's data.
 
     Attributes:
         url: Address of the coordinator.
-        folder: Folder of the copy of the coordinator's record.
+        folder: Folder for the copy of the coordinator's record.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -34,11 +34,11 @@ class FrontSettings(BaseModel):
 
 
 class Welcome(BaseModel):
-    """The keeper's first message: what the client may know of the run, and what keeps the keeper from the network.
+    """The keeper's first message: what the client may know of the run, and how the keeper is kept off the network.
 
     Attributes:
-        is_cut_off: The kernel says that only loopback is up and that the client is in another container.
-        landlock: Landlock's version, if the kernel confines the keeper's process; else 0.
+        is_cut_off: True if the kernel reports that only loopback is up and that the client is in another container.
+        landlock: Landlock version if the kernel confines the keeper's process; otherwise 0.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -49,12 +49,12 @@ class Welcome(BaseModel):
 
 
 class ClientStatement(BaseModel):
-    """The client's answer: what keeps it from private files.
+    """The client's answer, which states how the client is kept from private files.
 
     Attributes:
-        is_contained: It runs in a container that sees nothing of its machine but the runs and the socket's
-            folder.
-        landlock: Landlock's version, if the kernel will confine the process with the network; else 0.
+        is_contained: True if the client runs in a container whose only mounts are the runs' folder and the
+            socket's folder.
+        landlock: Landlock version if the kernel will confine the process with the network; otherwise 0.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -63,7 +63,7 @@ class ClientStatement(BaseModel):
 
 
 def agree(keeper: Welcome, client: ClientStatement) -> Confinement | None:
-    """Return what keeps both sides apart, as far as each has checked its own side; None if nothing does."""
+    """Return the confinement that both sides found; None if they share none."""
     if keeper.is_cut_off and client.is_contained:
         return Confinement(by="containers")
     if keeper.landlock and client.landlock:
@@ -72,7 +72,7 @@ def agree(keeper: Welcome, client: ClientStatement) -> Confinement | None:
 
 
 def require_agreed(confinement: Confinement | None, is_demanded: bool) -> None:
-    """Refuse to go on if confinement is demanded and none is agreed on (``UsageError``)."""
+    """Refuse to continue if confinement is required and the two sides agreed on none (``UsageError``)."""
     if is_demanded and confinement is None:
         raise UsageError(
             "confinement is required, and neither containers nor the kernel keep keeper and client apart: the keeper "
@@ -82,7 +82,7 @@ def require_agreed(confinement: Confinement | None, is_demanded: bool) -> None:
 
 
 def receive(pipe: Pipe, name: str, kind: type[Answer]) -> Answer:
-    """Wait for a message of one kind (``ProtocolError`` for any other)."""
+    """Wait for a message of one kind (``ProtocolError`` for any other message)."""
     try:
         kind_name, body = pipe.receive()
         if kind_name == name:
@@ -99,6 +99,6 @@ def receive(pipe: Pipe, name: str, kind: type[Answer]) -> Answer:
 
 
 def wait_for_word(pipe: Pipe) -> None:
-    """Wait until the other side says something or ends."""
+    """Wait until the other side sends any message or ends."""
     with suppress(PipeError):
         pipe.receive()

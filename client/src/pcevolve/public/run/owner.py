@@ -1,8 +1,8 @@
-"""The owner's part of a run: ``runs/RUN_ID`` in the folder of its ledger, outside of the run's shareable folder.
+"""The owner's part of a run: ``runs/RUN_ID`` in the folder of its ledger, outside the run's shareable folder.
 
-A run's folder can be given away as it is. Its options cannot: they hold paths, names and seeds, and steer
-``--resume``. Measurements on private data cannot either. If the ledger is not the usual one, the usual
-ledger's folder gets a link.
+A run's folder can be given away unchanged. The run's options cannot, because they hold paths, names and seeds,
+and ``--resume`` reads them. Measurements on private data cannot be given away either. If the run uses another
+than the default ledger, the default ledger's folder gets a link to this folder.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from pcevolve.public.transcript.layout import RunLayout, not_a_run
 
 RUNS: Final = "runs"
 _RUN_ID: Final = re.compile(r"[0-9a-f]{32}")
-"""Checked because the id names a folder here and comes from a record that another process wrote."""
+"""The pattern is checked because the id names a folder here, and comes from a record that another process wrote."""
 
 
 @dataclass(frozen=True)
 class OwnerFolder:
-    """The owner's part of one run; the folder is made with its first file.
+    """The owner's part of one run. The folder is created with its first file.
 
     Attributes:
         run: The run's folder.
-        record: SHA-256, hex, of the record up to its plan; empty before there is a plan. An id alone could be
-            copied.
+        record: SHA-256, hex, of the record up to its plan; empty before there is a plan. The digest is needed
+            because an id alone could be copied.
     """
 
     root: Path
@@ -46,10 +46,10 @@ class OwnerFolder:
 
     @classmethod
     def of(cls, run: Path, ledger: Path | None = None) -> Self:
-        """Find the owner's part of the run in a folder: beside the given ledger, else where the usual ledger leads.
+        """Find the owner's part of a run: beside the given ledger if it is there, otherwise beside the default ledger.
 
-        The process with the network writes the record, and could give it another run's id. That run's part is
-        not returned.
+        The process with the network writes the record, and could give it another run's id. The owner's part of that
+        other run is never returned.
 
         Raises:
             TranscriptError: The run's record cannot be read, or holds no run.
@@ -76,7 +76,7 @@ class OwnerFolder:
 
     @classmethod
     def find(cls, run: Path, ledger: Path | None = None) -> Self | None:
-        """Like ``of``; None if no run has opened a record yet, or the run has no plan and a copy of it has gone on."""
+        """Like ``of``, but None if no run has opened a record, or if it has no plan and a copy of it was continued."""
         log = RunLayout(run).log
         if not (log.exists() and any(True for _ in read_chain(log.parent))):
             return None
@@ -85,27 +85,27 @@ class OwnerFolder:
 
     @property
     def config(self) -> Path:
-        """File of the options that the run began with."""
+        """File with the options that the run began with."""
         return self.root / "options.json"
 
     @property
     def result(self) -> Path:
-        """File of the summary for the owner, accuracy on private data included."""
+        """File with the summary for the owner, which includes accuracy on private data."""
         return self.root / "result.json"
 
     @property
     def evaluation(self) -> Path:
-        """File of accuracies on the owner's test data."""
+        """File with accuracies on the owner's test data."""
         return self.root / "evaluation.json"
 
     @property
     def use_page(self) -> Path:
-        """The page on the dataset's usefulness, as judges measured it."""
+        """Page on the dataset's usefulness, as measured by judges."""
         return self.root / "useful.html"
 
     @property
     def judgement(self) -> Path:
-        """File of the measurements of ``pcevolve evaluate`` on the owner's data."""
+        """File with the measurements of ``pcevolve evaluate`` on the owner's data."""
         return self.root / "judgement.json"
 
     def require_options(self) -> RunConfig:
@@ -116,7 +116,7 @@ class OwnerFolder:
                 f"restore them, or name that ledger with {spell_flag('ledger')}"
             )
         options = RunConfig.load(self.config)
-        # A ledger's folder may have moved as a whole.
+        # The ledger's folder may have been moved together with this folder.
         beside = self.root.parent.parent / options.privacy.ledger.name
         moved = not options.privacy.ledger.exists() and beside.exists()
         return options.changed(ledger=beside) if moved else options
@@ -126,15 +126,15 @@ class OwnerFolder:
         return self.require_options() if self.config.exists() else None
 
     def keep_options(self, settings: RunConfig) -> None:
-        """Save the options with which a run begins or resumes, and link to them from the usual ledger's folder."""
+        """Save the options with which a run begins or resumes, and call ``link``."""
         self._make()
         settings.save(self.config)
         self.link()
 
     def link(self) -> None:
-        """Link here from the usual ledger's folder; a confined keeper may not make links and skips this."""
+        """Link to this folder from the default ledger's folder. A confined keeper may not create links."""
         usual = find_ledger().parent / RUNS / self.root.name
-        # Where none can be made, the ledger has to be named.
+        # Without the link, the user has to name the ledger.
         with suppress(OSError):
             if not usual.exists():
                 usual.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -142,7 +142,7 @@ class OwnerFolder:
                 usual.symlink_to(self.root)
 
     def bind(self) -> Self:
-        """Save which record this folder belongs to, once the plan is fixed."""
+        """Save the digest of the record that this folder belongs to, once the plan is fixed."""
         record = _identify(self.run)[1]
         write_private_bytes(self.root / "record", record.encode())
         return type(self)(self.root, self.run, record)
@@ -186,13 +186,13 @@ class OwnerFolder:
 
 
 def find_run_id(run: Path) -> str:
-    """Return the id of the run in a folder by its record; empty if the record has none."""
+    """Return the id that the record in a run's folder states; empty if there is none."""
     first = next(read_chain(RunLayout(run).transcript), None)
     return "" if first is None else _run_id(first)
 
 
 def _identify(run: Path) -> tuple[str, str]:
-    """Return the run's id, and the digest of its record up to the plan; empty without a plan."""
+    """Return the run's id, and the digest of its record up to the plan; the digest is empty without a plan."""
     run_id = ""
     for link in read_chain(RunLayout(run).transcript):
         run_id = run_id or _run_id(link)

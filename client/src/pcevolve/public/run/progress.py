@@ -1,6 +1,6 @@
 """A run's progress for its owner, on stderr.
 
-It is all public; private progress appears on the keeper's screen only.
+All of it is public. Progress of private work is shown only on the keeper's screen.
 
 >>> Progress(images=30, total=90, iteration=1, iterations=3, epsilon=3.5, seconds_per_image=2.0).left
 'about 2 min'
@@ -34,7 +34,7 @@ def error_console() -> Console:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run: public facts, all of which the provider knows too.
+    """The progress of a run, in public facts that the provider also knows.
 
     Attributes:
         iteration: Current round; 0 while the first candidates are made.
@@ -63,14 +63,14 @@ Tell: TypeAlias = Callable[[Progress], None]
 
 
 def tell_nobody(progress: Progress) -> None:
-    """No-op."""
+    """Ignore the progress."""
 
 
 class Person(Protocol):
-    """Someone who can be asked whether a run shall go on."""
+    """A person who can be asked whether a run should continue."""
 
     def is_there(self) -> bool:
-        """True if someone can answer."""
+        """True if a person can answer."""
         ...
 
     def agrees(self, question: str) -> bool:
@@ -107,7 +107,7 @@ class Audience:
 
 @contextmanager
 def show_work(console: Console, title: str) -> Iterator[ProgressCallback]:
-    """Show a progress bar for one long task; a task that ends quickly leaves no trace."""
+    """Show a progress bar for one long task. The bar disappears when the task ends."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("ETA"))
     bar = Bar(
         *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
@@ -126,5 +126,5 @@ def show_work(console: Console, title: str) -> Iterator[ProgressCallback]:
 
 
 def tell_training_time(console: Console, seconds: float) -> None:
-    """Say before the first classifier is trained how long all of them will take."""
+    """Print an estimate of the time for training all classifiers, before the first one is trained."""
     console.print(f"training classifiers will take {spell_estimate(seconds)}")

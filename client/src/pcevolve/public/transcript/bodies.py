@@ -1,7 +1,7 @@
-"""Content-addressed storage of what crossed the wire; every image is stored once.
+"""Content-addressed storage of the bodies that crossed the wire; every image is stored once.
 
 In a stored body, each image is replaced by its digest, so that the exact bytes can be restored and checked.
-Images are base64 in JSON strings, bare or as a data URL, and raw bytes in forms.
+In JSON strings, images are base64, with or without a data URL's prefix; in forms they are raw bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pcevolve.public.transcript.chain import MOST_BYTES, StoredFiles
 from pcevolve_shared import containers, limits
 
 MOST_LOGGED_BYTES = 2**18
-"""Most bytes of a body's text in the log, which is read as a whole; a longer body is a file of its own."""
+"""Most bytes of a body's text in the log, which is always read completely. A longer body is stored as a file."""
 PLACEHOLDER = re.compile(r"\{\{(?:raw-)?sha256:([0-9a-f]{64})\}\}")
 _GAP = re.compile(rb"\{\{(raw-)?sha256:([0-9a-f]{64})\}\}")
 _BASE64 = re.compile(rb'"((?:data:[a-z]+/[a-z0-9.+-]+;base64,)?)([A-Za-z0-9+/]{64,}={0,2})"')
@@ -34,8 +34,8 @@ class BodyRef(BaseModel):
     """Exact bytes by reference.
 
     Attributes:
-        sha256: Digest of the whole body as it crossed the wire.
-        text: The body with images replaced by placeholders; None when ``sha256`` itself is a stored file.
+        sha256: Digest of the complete body as it crossed the wire.
+        text: The body with images replaced by placeholders; None if the complete body is one stored file.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,7 +51,7 @@ class BodyRef(BaseModel):
 
 
 class Bodies(StoredFiles):
-    """A folder of stored files that keeps bodies without their images and restores them."""
+    """A folder of stored files that stores bodies without their images, and restores them."""
 
     def put(self, body: bytes) -> BodyRef:
         """Store a body durably and return a reference to it."""
@@ -65,8 +65,8 @@ class Bodies(StoredFiles):
         return digest
 
     def get(self, ref: BodyRef) -> bytes:
-        """Restore a body (``TranscriptError`` if it is missing, changed, or larger than the record says)."""
-        # At most as large as the record says: a few bytes of text may name one file a million times.
+        """Restore a body (``TranscriptError`` if it is missing, changed, or larger than the record states)."""
+        # Bound the total by the recorded size, because a short text may name one file a million times.
         left = min(ref.size, MOST_BYTES)
 
         def file(digest: str) -> bytes:
@@ -78,39 +78,39 @@ class Bodies(StoredFiles):
             return data
 
         body = file(ref.sha256) if ref.text is None else _join(ref.text, file)
-        # The whole body is checked after its files: the text between the images is in the log alone.
+        # The digests of the files do not cover the text between the images, so check the complete body too.
         if len(body) != ref.size or hashlib.sha256(body).hexdigest() != ref.sha256:
             raise _make_error(ref)
         return body
 
     def keep_only(self, digests: Collection[str]) -> None:
-        """Remove files that no record refers to: leftovers of a crash."""
+        """Remove files that no record refers to; a crash may leave such files behind."""
         for path in self.folder.iterdir():
             if path.name not in digests:
                 path.unlink()
 
     def _write(self, *several: bytes) -> list[str]:
         named = {hashlib.sha256(data).hexdigest(): data for data in several}
-        # Content-addressed: a file that exists already has the same content.
+        # Files are named by their content, so an existing file already has the same content.
         missing = {path: data for name, data in named.items() if not (path := self.folder / name).exists()}
-        # No file times: those of a measurement and of the next file would show how long private work took,
-        # which is padded.
+        # Fixed file times, because the times of consecutive files would show how long private work took. Private
+        # work is padded to hide its duration.
         write_files_durably(missing, timeless=True)
         return list(named)
 
 
 @dataclass
 class CutBody:
-    """A body taken apart: its images, and its ``text`` with placeholders.
+    """A body split into its images and its ``text`` with placeholders.
 
-    None if the split cannot be undone exactly.
+    ``text`` is None if the split cannot be reversed exactly.
     """
 
     text: str | None = None
     files: dict[str, bytes] = field(default_factory=dict)
 
     def take(self, data: bytes) -> bytes:
-        """Take out an image and return its placeholder's digest."""
+        """Remove an image from the body and return the digest for its placeholder."""
         digest = hashlib.sha256(data).hexdigest()
         self.files[digest] = data
         return digest.encode()
@@ -121,21 +121,21 @@ def _make_error(ref: BodyRef) -> TranscriptError:
 
 
 def cut(body: bytes) -> CutBody:
-    """Take the images out of a body; the result is canonical."""
+    """Split a body into text and images; the split is canonical."""
     taken = CutBody()
     form = _FORM.match(body)
     bare = (
         _cut_form(taken, body, form[1])
         if form
-        # At most as many as a batch has, so that a body of a million words is not decoded word by word.
+        # A batch bounds the number of images. The limit avoids decoding a body of a million words word by word.
         else _BASE64.sub(lambda match: _cut_word(taken, match), body, limits.MAX_BATCH)
     )
     if len(bare) > MOST_LOGGED_BYTES:
         return CutBody()
     try:
         text = bare.decode("utf-8")
-        # Rejoined and compared before it is accepted: base64 has more than one spelling, and forms more than
-        # one line end.
+        # Join the parts again and compare before accepting the split: base64 has several spellings, and forms have
+        # several line ends.
         whole = _join(text, taken.files.__getitem__) == body
     except (UnicodeDecodeError, KeyError):  # the text itself looks like a placeholder: keep it whole instead
         return CutBody()
@@ -145,7 +145,7 @@ def cut(body: bytes) -> CutBody:
 def _cut_word(taken: CutBody, match: re.Match[bytes]) -> bytes:
     try:
         data = base64.b64decode(match[2], validate=True)
-        # Only an image, by its first bytes: a long word of a prompt stays readable in the log.
+        # Require the first bytes of an image, so that a long word of a prompt stays readable in the log.
         containers.media_type(data)
     except (binascii.Error, containers.ImageError):  # a long word is no image
         return match[0]
@@ -166,7 +166,7 @@ def _cut_part(taken: CutBody, part: bytes) -> bytes:
 
 
 def _join(text: str, file: Callable[[str], bytes]) -> bytes:
-    """Restore a body from its text and the files that it names."""
+    """Restore a body from its text and the files that the text names."""
 
     def fill(match: re.Match[bytes]) -> bytes:
         data = file(match[2].decode("ascii"))

@@ -1,6 +1,6 @@
-"""The chain of a record's lines: each carries its number and the digest of the line before it.
+"""The chain of a record's lines. Each line carries its number and the digest of the line before it.
 
-The lines' content is not parsed: a reader who only needs to know how far a run has come reads nothing else.
+This module does not parse the lines' content, so that the state of a run can be read from the chain alone.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pcevolve_shared import limits
 from pcevolve_shared.reading import parse_json, read_file
 
 GENESIS: Final = "0" * 64
-"""Digest before the first line."""
+"""The digest that the first line carries."""
 PLANNED: Final = "planned"
 FINISHED: Final = "finished"
-"""Kinds of the line that fixes a run's plan, and of the one that closes its record."""
+"""Kinds of the line that fixes a run's plan, and of the line that closes its record."""
 MOST_LOG_BYTES = 2**32
-"""Most bytes of a log; one with a million images has some hundred million."""
+"""Most bytes of a log. The log of a run with a million images has several hundred million bytes."""
 
 
 class Line(BaseModel):
@@ -39,15 +39,14 @@ class Line(BaseModel):
     event: dict[str, Any]
 
     def encode(self) -> bytes:
-        """Encode the line, with its newline, in its only spelling."""
-        # ASCII, sorted, without blanks: the digest is over these bytes, so there must be only one way to
-        # write them.
+        """Encode the line with its newline, in canonical form."""
+        # ASCII, sorted keys and no blanks, because the digest covers these bytes, so each line needs a unique form.
         text = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return text.encode("ascii") + b"\n"
 
 
 class Link(NamedTuple):
-    """A line and the bytes that it was read from."""
+    """A line, and the bytes that it was read from."""
 
     line: Line
     raw: bytes
@@ -55,21 +54,21 @@ class Link(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The kind of record that the line claims to be."""
+        """The kind of record that the line claims to hold."""
         return str(self.line.event.get("kind"))
 
 
 def digest(line: bytes) -> str:
-    """Return the SHA-256 of an encoded line, which the next line carries."""
+    """Return the SHA-256 of an encoded line; the next line carries this digest."""
     return hashlib.sha256(line).hexdigest()
 
 
 def read_chain(folder: Path) -> Iterator[Link]:
-    """Read a log line by line; skip the last line of an unfinished run if a crash tore it.
+    """Read a log line by line. In an unfinished run, skip a last line that a crash left incomplete.
 
     Raises:
         UsageError: Another version wrote the log.
-        TranscriptError: A line is invalid, missing, moved or torn, or there is no log.
+        TranscriptError: There is no log, or a line is invalid, missing, moved or incomplete.
     """
     require_format(folder / LOG, folder.parent)
     previous, closed = GENESIS, False
@@ -88,12 +87,12 @@ def read_chain(folder: Path) -> Iterator[Link]:
 
 
 def has_plan(folder: Path) -> bool:
-    """True if the run whose log is in a folder has fixed its plan; nothing after the plan is read."""
+    """True if the run whose log is in a folder has fixed its plan. Lines after the plan are not read."""
     return (folder / LOG).exists() and any(each.kind == PLANNED for each in read_chain(folder))
 
 
 def has_ended(folder: Path) -> bool:
-    """True if the log in a folder is whole and ends in its closing line."""
+    """True if the log in a folder is complete and ends with its closing line."""
     last = ""
     try:
         for each in read_chain(folder):
@@ -104,12 +103,12 @@ def has_ended(folder: Path) -> bool:
 
 
 def _no_number(constant: str) -> None:
-    """Refuse NaN and Infinity, which Python reads and writes but JSON does not allow."""
+    """Refuse NaN and Infinity, which Python's JSON parser accepts although JSON does not allow them."""
     raise ValueError(constant)
 
 
 def _lines(folder: Path) -> list[bytes]:
-    """Return the log's lines with their line ends (``TranscriptError`` if it is missing or unreadable)."""
+    """Return the log's lines with their line ends (``TranscriptError`` if the log is missing or unreadable)."""
     try:
         return read_file(folder / LOG, MOST_LOG_BYTES).splitlines(keepends=True)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -119,7 +118,7 @@ def _lines(folder: Path) -> list[bytes]:
 
 
 MOST_BYTES = 2 * limits.MAX_RESPONSE_BYTES
-"""Most bytes of a body, and of a file of one."""
+"""Most bytes of a body, and of a stored file."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -130,8 +129,8 @@ class StoredFiles:
         self.folder = folder
 
     def file(self, digest: str) -> bytes:
-        """Read a stored file and check it against its name (``TranscriptError`` if it is missing or changed)."""
-        # A name that is not a digest could lead out of the folder.
+        """Read a stored file and check it against its name (``TranscriptError`` if it is missing or was changed)."""
+        # A name that is not a digest could point outside the folder.
         if not _DIGEST.fullmatch(digest):
             raise TranscriptError(f"no transcript file has the name {digest[:80]!a}")
         try:

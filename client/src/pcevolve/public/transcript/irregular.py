@@ -1,4 +1,4 @@
-"""Find what should not lie in a run's folder: links, pipes, and unlisted files."""
+"""Find entries that do not belong in a run's folder: links, pipes, and unlisted files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KIND_NAMES = {
 
 
 def find_irregular_files(root: Path, name: str) -> Iterator[str]:
-    """Yield everything that is neither a file nor a folder; called before reading, because a pipe would block."""
+    """Yield every entry that is neither a file nor a folder. Call this first, because opening a pipe blocks."""
     for path, kind in _entries_below(root / name):
         if kind not in (stat.S_IFDIR, stat.S_IFREG):
             yield f"{_spell_out(name, path)} is {KIND_NAMES.get(kind, 'no plain file')}"
@@ -33,8 +33,8 @@ def find_file_faults(
     """Yield every unlisted file, every missing listed file, and every folder without a listed file.
 
     Args:
-        why: The fault of a file that is not listed.
-        empty: Folders that may hold no listed file.
+        why: Message for a file that is not listed.
+        empty: Folders that need not contain a listed file.
     """
     folders = {str(parent) for each in listed for parent in PurePosixPath(each).parents} | {".", *empty}
     found: set[str] = set()
@@ -49,9 +49,9 @@ def find_file_faults(
 
 
 def advise_deletion(path: str) -> str:
-    """Advise to delete files that operating systems create unasked.
+    """Advise deleting files that operating systems create unasked.
 
-    They are still faults: anything may hide in them.
+    Such files are still faults, because they could hide anything.
     """
     names = PurePosixPath(path.lower()).parts
     by_system = any(name in SYSTEM_FILES or name.startswith("._") for name in names)
@@ -59,8 +59,8 @@ def advise_deletion(path: str) -> str:
 
 
 def kind_of(path: Path) -> int | None:
-    """Return the file type at a path without following links; None if nothing is there."""
-    # lstat: a link is itself a fault, wherever it leads, and must not be followed to find that out.
+    """Return the file type at a path without following links; None if nothing exists there."""
+    # lstat, because a link is a fault whatever its target, and must not be followed.
     try:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:
@@ -73,7 +73,7 @@ def _spell_out(name: str, path: str) -> str:
 
 
 def _entries_below(root: Path) -> Iterator[tuple[str, int]]:
-    """Yield relative path and file type of everything below ``root``, folders before their content, sorted by name."""
+    """Yield relative path and file type of every entry below ``root``, folders before their content, sorted by name."""
     waiting = [root]
     while waiting:
         path = waiting.pop()

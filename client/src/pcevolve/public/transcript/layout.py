@@ -1,8 +1,8 @@
-"""Names of all that lies in a run's folder, and the check that a folder is a run's of this version.
+"""Names of everything in a run's folder, and the check that a run was written by this version.
 
-A run's folder may be shared as it is; what is for the owner alone lies with the ledger
-(``public.run.owner``). The folder holds listed files, and folders with listed files, and nothing else. Links
-are never followed: a link is a fault, wherever it leads.
+A run's folder may be shared unchanged. Files for the owner alone are stored with the ledger
+(``public.run.owner``). The folder holds only listed files, and folders that contain listed files. Links are
+never followed: a link is a fault whatever its target.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from pcevolve.public.settings import Form
 from pcevolve_shared.reading import open_file, parse_json
 
 FORMAT: Final = 3
-"""Version of record and manifest; it goes up with every change that another version could misread."""
+"""Version of record and manifest. It is raised with every change that another version could misread."""
 WRITERS: Final = {2: "0.2.0"}
-"""Versions of pcevolve by the format that they wrote; earlier runs had no format number."""
+"""The pcevolve version that wrote each format. Earlier runs had no format number."""
 MOST_OPENING_BYTES: Final = 100_000
 _MOST_LOG_BYTES: Final = 2**62
 
 
 def require_format(log: Path, root: Path) -> None:
-    """Refuse a run that another version wrote, by its first line (``UsageError`` names the version that reads it)."""
+    """Refuse a run whose first line names another format (``UsageError`` names the version that can read it)."""
     try:
-        # No more than an opening line needs: the file may hold anything.
+        # Read no more than an opening line needs, because the file may hold anything.
         with open_file(log, _MOST_LOG_BYTES) as file:
             event = _event(file.readline(MOST_OPENING_BYTES))
     except OSError:
@@ -45,7 +45,7 @@ def require_format(log: Path, root: Path) -> None:
 
 
 def _event(line: bytes) -> dict[str, Any]:
-    """Parse a line's event; empty for an invalid line."""
+    """Parse the event of a line; an invalid line gives an empty event."""
     try:
         event = parse_json(line)["event"]
     except (ValueError, LookupError, TypeError):
@@ -87,9 +87,9 @@ KINDS: Final = {
     LIVE: stat.S_IFREG,
     AUDIT: stat.S_IFDIR,
 }
-"""Everything that may lie directly in a run's folder, with its file type."""
+"""Every entry that may lie directly in a run's folder, with its file type."""
 MADE: Final = KINDS.keys() - {LOCK, TRANSCRIPT}
-"""Of these, everything that is written in one step; the record grows."""
+"""The entries that are written in one step, unlike the lock and the growing record."""
 
 
 class _Place:
@@ -102,42 +102,42 @@ class _Place:
 
 @dataclass(frozen=True)
 class RunLayout:
-    """Paths of one run; creates nothing."""
+    """Paths of one run. This class creates no files."""
 
     root: Path
 
     transcript = _Place(TRANSCRIPT)
     """Everything that crossed the wire."""
     log = _Place(TRANSCRIPT, LOG)
-    """The transcript's lines, each with the digest of the one before."""
+    """The transcript's lines, each with the digest of the line before it."""
     bodies = _Place(TRANSCRIPT, BODIES)
     """The images and bodies that the records name."""
     release = _Place(RELEASE)
     """The synthetic dataset with its manifest and card."""
     manifest = _Place(RELEASE, MANIFEST)
-    """Every released file with its digest, and where the transcript ends."""
+    """The manifest: every released file with its digest, and the digest of the transcript's last line."""
     card = _Place(RELEASE, CARD)
-    """The dataset card: what it is, what it promises, what it assumes."""
+    """The dataset card, with content, promise and assumptions of the dataset."""
     classifier = _Place(RELEASE, CLASSIFIER)
-    """The released class means, for classifying images with them; not every method has them."""
+    """The released class means, with which images can be classified. Some methods release none."""
     summary = _Place(SUMMARY)
     """Figures of the run, for programs; derived from the transcript."""
     report = _Place(REPORT)
     """Pictures and figures of the run, for people; derived from the transcript."""
     preview = _Place(PREVIEW)
-    """The provider's first images, to look at before anything is spent; derived from the transcript."""
+    """The provider's first images, for a person to look at before any budget is spent; derived from the transcript."""
     live = _Place(LIVE)
-    """The run's progress, and how it ended; derived from the transcript."""
+    """The run's progress and its outcome; derived from the transcript."""
     audit = _Place(AUDIT)
-    """The pages that the last audit rendered from what it verified; no audit reads them."""
+    """Pages that the last audit made from the verified record. No audit reads them."""
     wire_page = _Place(AUDIT, WIRE_PAGE)
-    """Everything that left, as a page, with an audit's findings."""
+    """Page with everything that was sent, and an audit's findings."""
     lock = _Place(LOCK)
-    """Lock file, held by the one process that may write to the run."""
+    """Lock file, held by the only process that may write to the run."""
 
     @property
     def resume_command(self) -> str:
-        """The command that resumes the run, as it is typed; two commands if the run has two."""
+        """The command line that resumes the run; two commands if keeper and client are separate commands."""
         root = shlex.quote(str(self.root))
         if is_at_door():
             again = "in containers: docker compose up again"
@@ -145,11 +145,11 @@ class RunLayout:
         return f"pcevolve run --resume {root}"
 
     def export(self, form: Form) -> Path:
-        """Path of the dataset in another format; it exists only after an export."""
+        """Return the path of the dataset in another format, which exists only after an export."""
         return self.root / EXPORTS[form]
 
     def require_transcript(self) -> None:
-        """Refuse a path that is not a run's folder, or a run of another version (``UsageError``)."""
+        """Refuse a path that is not a run's folder, and a run of another version (``UsageError``)."""
         if not self.root.exists():
             raise UsageError(not_a_run(self.root, "there is no such folder"))
         if self.root.suffix == ".zip" and self.root.is_file():

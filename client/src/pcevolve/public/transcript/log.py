@@ -1,6 +1,6 @@
 """The transcript: an append-only, hash-chained record of everything that crossed the wire.
 
-Each line carries the digest of the line before it and is on disk before the announced action happens.
+Each line carries the digest of the line before it. A line is on disk before the action that it announces.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pcevolve.public.transcript.records import (
 
 
 class Entry(NamedTuple):
-    """A record and its place in the chain."""
+    """A record, with its position in the chain."""
 
     seq: int
     record: Record
@@ -45,10 +45,10 @@ class Entry(NamedTuple):
 
 @dataclass
 class AnswerChain:
-    """A successful answer to a call, and the answers to further requests about its job.
+    """A successful answer to a call, followed by the answers to further requests about its job.
 
     Attributes:
-        cancelled: Whether the job's end was requested; later answers do not count.
+        cancelled: True if cancellation of the job was requested; later answers do not count.
     """
 
     answers: list[Answered]
@@ -59,27 +59,27 @@ def read(folder: Path) -> Iterator[Entry]:
     """Read and check a transcript line by line; see ``chain.read_chain``.
 
     Raises:
-        UsageError: Another version wrote it.
-        TranscriptError: A line is missing, moved, edited, torn, or not spelled canonically.
+        UsageError: Another version wrote the transcript.
+        TranscriptError: A line is missing, moved, edited, incomplete, or not in canonical form.
     """
     for line, raw, found in read_chain(folder):
         try:
             record = from_event(line.event)
         except ValueError as error:
             raise TranscriptError(f"transcript line {line.seq + 1} is damaged") from error
-        # Compared as bytes: 2.0 equals 2, and both would be read as the same record.
+        # Compare bytes, because 2.0 equals 2 and both would give the same record.
         if line.model_copy(update={"event": to_event(record)}).encode() != raw:
             raise TranscriptError(f"transcript line {line.seq + 1} was edited")
         yield Entry(line.seq, record, found)
 
 
 def find_plan(entries: Iterable[Entry]) -> PublicPlan | None:
-    """Return the plan that a run's records fix, or None; records after the plan are not read."""
+    """Return the plan in a run's records, or None. Records after the plan are not read."""
     return next((each.record.plan for each in entries if isinstance(each.record, Planned)), None)
 
 
 def list_files(record: Record) -> tuple[str, ...]:
-    """Digests of the stored files that a record refers to."""
+    """Return the digests of the stored files that a record refers to."""
     if isinstance(record, Received):
         return record.outputs
     if isinstance(record, Planned):
@@ -93,7 +93,7 @@ class Transcript:
     """A transcript that is being written."""
 
     def __init__(self, folder: Path) -> None:
-        """Open for appending and drop a last line that a crash tore (``TranscriptError`` for other damage)."""
+        """Open for appending. Remove an incomplete last line (``TranscriptError`` for other damage)."""
         self.folder = folder
         self.bodies = Bodies(folder / BODIES)
         self.bodies.folder.mkdir(parents=True, exist_ok=True)
@@ -109,13 +109,12 @@ class Transcript:
         self._outcomes: dict[str, list[Answered | Failed]] = defaultdict(list)
         for entry in read(folder):
             self._index(entry)
-        # Unbuffered: a line in the process's buffer would be lost in a crash, although its request may have
-        # left.
+        # Unbuffered: a crash would lose a line in the process's buffer, although its request may have been sent.
         self._file = self._path.open("ab", buffering=0)
         self._size = os.fstat(self._file.fileno()).st_size
-        # The log's own name has to survive a power cut, not only its lines.
+        # The log's own name, not only its lines, has to survive a power cut.
         sync_folder(folder)
-        # Before anything else is sent: an audit requires an outcome between two attempts.
+        # Do this before anything else is sent, because an audit requires an outcome between two attempts.
         self._end_what_was_cut_off()
 
     @property
@@ -126,10 +125,9 @@ class Transcript:
     def append(self, record: Record) -> None:
         """Write a record and sync it to disk.
 
-        If the caller is interrupted, the record may be written already; the next call continues after it.
+        If the call is interrupted, the record may already be on disk. The next call then continues after it.
         """
-        # Ctrl-C may have come between the write and the index; writing the same number again would break the
-        # chain.
+        # Ctrl-C may have come between write and index. Writing the same number again would break the chain.
         self._catch_up()
         line = Line(seq=len(self.entries), prev=self.head, event=to_event(record))
         raw = line.encode()
@@ -141,7 +139,7 @@ class Transcript:
         self._size += len(raw)
 
     def _catch_up(self) -> None:
-        """Index a line that an interrupted append wrote; drop a torn line."""
+        """Index a line that an interrupted append wrote, or remove an incomplete line."""
         size = os.fstat(self._file.fileno()).st_size
         if size == self._size:
             return
@@ -151,15 +149,15 @@ class Transcript:
         self._size = os.fstat(self._file.fileno()).st_size
 
     def answers(self, slot: str) -> list[AnswerChain]:
-        """Return the successful answers on record for a slot, oldest first, each with those of its job."""
+        """Return the successful answers on record for a slot, oldest first, each with the later answers of its job."""
         return self._chains.get(slot, [])
 
     def answer_from(self, slot: str, url: str) -> Answered | None:
-        """Return the successful answer on record for a slot that was requested at exactly this address; else None."""
+        """Return the successful answer on record to a slot's request at exactly this address; None if there is none."""
         return self._answer_from.get((slot, url))
 
     def list_sent(self) -> list[Sent]:
-        """All requests that were sent, in order, retries included."""
+        """Return all requests that were sent, in order, retries included."""
         return [entry.record for entry in self.entries if isinstance(entry.record, Sent)]
 
     def outcomes(self, slot: str) -> list[Answered | Failed]:
@@ -167,11 +165,11 @@ class Transcript:
         return self._outcomes.get(slot, [])
 
     def outputs(self, slot: str) -> tuple[str, ...] | None:
-        """Digests of a slot's outputs, if they are on record; else None."""
+        """Return the digests of a slot's outputs; None if they are not on record."""
         return self._outputs.get(slot)
 
     def plan(self) -> PublicPlan | None:
-        """The plan on record; None before it is fixed."""
+        """Return the plan on record; None before it is fixed."""
         return find_plan(self.entries)
 
     def has(self, receipt: Receipt) -> bool:
@@ -208,11 +206,11 @@ class Transcript:
             chains[-1].answers.append(answer)
 
     def close(self) -> None:
-        """Close the log; nothing can be appended any more."""
+        """Close the log. Nothing can be appended afterwards."""
         self._file.close()
 
     def _end_what_was_cut_off(self) -> None:
-        """Record a failure for each request without an outcome: its process was killed."""
+        """Record a failure for each request without an outcome; the process that sent it was killed."""
         for slot in self._open():
             self.append(Failed(slot=slot, reason="cut off"))
 
@@ -227,8 +225,8 @@ class Transcript:
         return list(waiting)
 
     def _drop_torn_line(self) -> None:
-        """Cut off an incomplete last line: the action that it announces did not happen."""
-        # Reads the whole log, but only once a run: the last complete line may end far before a long torn one.
+        """Remove an incomplete last line. The action that it announces did not happen."""
+        # Read the whole log, once per run, because an incomplete last line may be long.
         data = self._path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):

@@ -1,4 +1,4 @@
-"""Reads the record of a run, for audit, pages and summary alike."""
+"""Read the record of a run, for audits, pages and summaries."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from pcevolve_shared.reading import parse_json, read_file
 
 @dataclass(frozen=True)
 class RunReader:
-    """A run's record, read and checked once; images and bodies are opened on demand.
+    """A run's record, read and checked once. Images and bodies are opened on demand.
 
-    ``strict`` returns a whole record or raises. ``lenient`` returns what is readable and how much of it is
-    proven. Neither looks at private files.
+    ``strict`` returns a complete record or raises. ``lenient`` returns all readable entries, and how many of them
+    are proven by the chain. Neither reads private files.
 
     Attributes:
-        trouble: Why ``entries`` are not the whole record; None if they are.
-        proven: How many entries, from the first on, form an unbroken chain.
+        trouble: Why ``entries`` are not the complete record; None if they are.
+        proven: Length of the unbroken chain from the first entry on.
     """
 
     layout: RunLayout
@@ -55,16 +55,16 @@ class RunReader:
 
     @classmethod
     def strict(cls, root: Path) -> RunReader:
-        """Read a whole record (``TranscriptError`` if there is none or its chain is broken)."""
+        """Read a complete record (``TranscriptError`` if there is none or its chain is broken)."""
         reader = cls.lenient(root)
         reader.require_whole()
         return reader
 
     @classmethod
     def lenient(cls, root: Path) -> RunReader:
-        """Read as much as possible; faults go to ``trouble`` and raise no error."""
+        """Read as much as possible. A fault is stored in ``trouble`` and raises no error."""
         layout = RunLayout(root)
-        # Before anything is opened, for a pipe would block.
+        # Check before any file is opened, because opening a pipe blocks.
         for fault in find_irregular_files(root, TRANSCRIPT):
             return cls(layout, (), trouble=fault)
         entries: list[Entry] = []
@@ -76,24 +76,24 @@ class RunReader:
             trouble = str(error)
         proven = len(entries)
         if trouble is not None:
-            # Lines after a break are shown to people as unproven; no check counts them.
+            # Lines after a break in the chain are shown as unproven; no check counts them.
             entries.extend(_unproven(layout.log, proven))
         return cls(layout, tuple(entries), trouble=trouble, proven=proven)
 
     def require_whole(self) -> None:
-        """Raise a ``TranscriptError`` with the reason, unless the record is whole."""
+        """Raise ``TranscriptError`` with the reason if the record is not complete."""
         why = self.why_not_whole
         if why is not None:
             raise TranscriptError(why)
 
     @property
     def whole(self) -> bool:
-        """True if the record is whole: from its opening line on, in one unbroken chain."""
+        """True if the record is one unbroken chain that starts with its opening line."""
         return self.why_not_whole is None
 
     @property
     def why_not_whole(self) -> str | None:
-        """The reason why the record cannot be relied on; None if it is whole."""
+        """Why the record cannot be relied on; None if it is complete."""
         if self.trouble is None and not (self.entries and isinstance(self.entries[0].record, Opened)):
             return not_a_run(self.layout.root, "its transcript does not begin with an opening line")
         return self.trouble
@@ -105,12 +105,12 @@ class RunReader:
 
     @cached_property
     def bodies(self) -> Bodies:
-        """The stored requests, answers and images, each checked when read."""
+        """The stored requests, answers and images, each checked when it is read."""
         return Bodies(self.layout.bodies)
 
     @cached_property
     def opened(self) -> Opened:
-        """The opening line of a whole record."""
+        """The opening line of a complete record."""
         record = self.entries[0].record
         assert isinstance(record, Opened)
         return record
@@ -122,12 +122,12 @@ class RunReader:
 
     @property
     def finished(self) -> bool:
-        """True if the record ends in its closing line."""
+        """True if the record ends with its closing line."""
         return bool(self.entries) and isinstance(self.entries[-1].record, Finished)
 
     @property
     def torn(self) -> bool:
-        """True if the record's last line is incomplete, as after a crash; an unfinished run's torn line is not read."""
+        """True if the record's last line is incomplete, as after a crash. An unfinished run's is not read."""
         with self.layout.log.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             return file.read() != b"\n"
@@ -145,7 +145,7 @@ class RunReader:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """All events on the private data: those of the release that the run starts from, and the run's own."""
+        """All events on the private data: the events of the release that the run starts from, then the run's own."""
         before = () if self.plan is None or self.plan.start is None else self.plan.start.events
         return (*before, *(event for each in self.receipts for event in each.events))
 
@@ -165,12 +165,12 @@ class RunReader:
 
     @property
     def requests(self) -> int:
-        """The number of requests sent, retries included."""
+        """Number of requests that were sent, retries included."""
         return len(self.traffic.attempts)
 
     @property
     def bodies_on_record(self) -> int:
-        """The number of requests and answers."""
+        """Number of recorded requests and answers."""
         return sum(isinstance(each.record, Sent | Answered) for each in self.entries)
 
     @cached_property
@@ -180,11 +180,11 @@ class RunReader:
 
     @cached_property
     def files(self) -> frozenset[str]:
-        """Every file of the transcript that a line refers to, and its log."""
+        """Every file of the transcript that a line refers to, and the log itself."""
         return frozenset(f"{BODIES}/{name}" for name in self.stored) | {LOG}
 
     def require_finished(self) -> PublicPlan:
-        """Return the plan of a run whose record is closed (``UsageError`` if it is unfinished)."""
+        """Return the plan of a run whose record is closed (``UsageError`` if the run is unfinished)."""
         if self.plan is None or not self.finished:
             raise self.make_unfinished_error()
         return self.plan
@@ -240,7 +240,7 @@ class RunReader:
 
     @property
     def advice(self) -> str:
-        """Advice on how to go on with an unfinished run."""
+        """Advice on continuing an unfinished run."""
         if self.plan is None:
             return "it has no plan on record, so nothing was spent: begin again with the same command"
         return f"continue it with {self.layout.resume_command}"
@@ -260,7 +260,7 @@ class FinishedRun:
 
     @classmethod
     def of(cls, record: RunReader) -> FinishedRun:
-        """Take a run's plan and manifest from its record.
+        """Build a finished run from its record.
 
         Raises:
             UsageError: The run is unfinished.
@@ -275,7 +275,7 @@ class FinishedRun:
 
 
 def _unproven(log: Path, first: int) -> Iterator[Entry]:
-    """Yield the lines after a break that are still valid records; nothing proves them."""
+    """Yield the lines after a break that are still valid records; the chain proves none of them."""
     try:
         lines = read_file(log, MOST_LOG_BYTES).splitlines()[first:]
     except OSError:

@@ -1,4 +1,4 @@
-"""The lines of a transcript and the manifest of its release: frozen models with one canonical spelling each."""
+"""The lines of a transcript, and the manifest of its release: frozen models with one canonical form each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pcevolve.public.transcript.layout import FORMAT
 
 Header = tuple[str, str]
 FailureReason = Literal[
-    # A fixed list: an exception's own text may hold addresses, and differs between versions.
+    # A fixed list, because an exception's text may hold addresses, and differs between versions.
     "connection refused or no such host",
     "the certificate is not trusted",
     "the certificate is another host's",
@@ -35,20 +35,20 @@ FailureReason = Literal[
     "the answer repeats the API key",
     "cut off",
 ]
-"""Why no usable answer came back. ``cut off``: the process ended while it waited."""
+"""Why no usable answer was received. ``cut off``: the process ended while it waited."""
 UNSENT: Final[Collection[FailureReason]] = (
     "connection refused or no such host", "no connection in time", "the certificate is not trusted",
     "the certificate is another host's", "the certificate is out of date", "the proxy refused",
     "the proxy is not there",
 )  # fmt: skip
-"""Failures before the first byte of a request."""
+"""Failures that happen before the first byte of a request is sent."""
 GREETING_SLOT: Final = "hello"
 BALANCE_SLOT: Final = "account"
 TRIAL_SLOT: Final = "trial"
 REFUSED_FIELDS: Final = (400, 422)
-"""Statuses with which APIs refuse an unknown field."""
+"""HTTP statuses with which APIs refuse an unknown field."""
 Part = Literal["call", "job", "cancel", "link"]
-"""Parts of a call: the call itself, a further step of a job, its cancellation, or an image behind a link."""
+"""Parts of a call: the call itself, a further step of a job, its cancellation, or the image behind a link."""
 _PART: Final = re.compile(r"(.+)/(job|cancel|link)([0-9]+)")
 
 
@@ -68,13 +68,13 @@ def cancel_slot(slot: str, index: int) -> str:
 
 
 def planned_slot(slot: str) -> str:
-    """Return the planned request that a request belongs to: itself, or the one whose answer led to it."""
+    """Return the slot of the planned request: the slot itself, or that of the call whose answer led to the request."""
     found = _PART.fullmatch(slot)
     return found[1] if found else slot
 
 
 def part_of(slot: str) -> Part:
-    """Return the part that a request is of its call."""
+    """Return which part of its call a request is."""
     found = _PART.fullmatch(slot)
     part: Part = found[2] if found else "call"  # type: ignore[assignment]
     return part
@@ -85,12 +85,12 @@ class _Record(BaseModel):
 
 
 class Opened(_Record):
-    """The first line: where requests may go, and how they get there.
+    """The first line: the address of all requests, and the path to it.
 
     Attributes:
-        authority: Digest of the file with the only trusted certificates; None for the usual authorities.
-        proxied: Whether a proxy carries the connections. Its address is not kept: it would reveal facts about
-            the owner.
+        authority: Digest of the file with the only trusted certificates; None for the system's certificate authorities.
+        proxied: True if a proxy carries the connections. Its address is not recorded, because it would reveal
+            facts about the owner.
     """
 
     kind: Literal["opened"] = "opened"
@@ -104,14 +104,16 @@ class Opened(_Record):
 
 
 class Planned(_Record):
-    """The public plan, fixed before the first image is asked for."""
+    """The public plan, fixed before the first image is requested."""
 
     kind: Literal["planned"] = "planned"
     plan: PublicPlan
 
 
 class RecordedRelease(_Record):
-    """A receipt that the ledger exported: from here on its prototypes may leave. Its measurement is a stored file.
+    """A receipt that the ledger exported. From this line on, its prototypes may be sent.
+
+    The receipt's measurement is a stored file.
 
     Attributes:
         answers: Digest of all owners' stored answers, if several owners made the release.
@@ -123,7 +125,7 @@ class RecordedRelease(_Record):
 
 
 class Sent(_Record):
-    """A request, on disk before its first byte leaves. The key's value is not recorded."""
+    """A request, on disk before its first byte is sent. The value of the API key is not recorded."""
 
     kind: Literal["sent"] = "sent"
     slot: str
@@ -135,7 +137,7 @@ class Sent(_Record):
 
 
 class Answered(_Record):
-    """The answer to the last ``sent``."""
+    """The answer to the last ``sent`` request in its slot."""
 
     kind: Literal["answered"] = "answered"
     slot: str
@@ -147,23 +149,23 @@ class Answered(_Record):
     @property
     def succeeded(self) -> bool:
         """True if the status reports success and the body reports no error; see ``public.answers``."""
-        # The state of a job is a success also if it reports that the job failed.
+        # The status of a job is a successful answer even if it reports that the job failed.
         if part_of(self.slot) == "job":
             return is_success(self.status)
-        # A long body is an image or a text, not an error message, and parsing each one would take as long as
-        # the audit.
+        # A long body is an image or a text, not an error message. Parsing every long body would take as long as the
+        # rest of the audit.
         if self.body.size > LONGEST_FAULT or self.body.text is None:
             return is_success(self.status)
         return is_success(self.status) and not is_error(parse(self.body.text.encode()))
 
     @property
     def states_number(self) -> bool:
-        """True if it shows whether an API takes two texts at once: a success, or the refusal of a field."""
+        """True if the answer, a success or a refused field, shows whether the API accepts a request for two texts."""
         return self.succeeded or self.status in REFUSED_FIELDS
 
 
 class Received(_Record):
-    """The outputs of an answer, by digest and in order; each is a stored file."""
+    """The outputs of an answer as digests, in order; each output is a stored file."""
 
     kind: Literal["received"] = "received"
     slot: str
@@ -171,7 +173,7 @@ class Received(_Record):
 
 
 class Failed(_Record):
-    """Nothing usable came back for the last ``sent``."""
+    """The last ``sent`` request in its slot brought no usable answer."""
 
     kind: Literal["failed"] = "failed"
     slot: str
@@ -195,8 +197,8 @@ def to_event(record: Record) -> dict[str, Any]:
 
 
 def from_event(event: dict[str, Any]) -> Record:
-    """Parse a record from a line's JSON values (pydantic's ``ValidationError`` if it is not of this version)."""
-    # By JSON, so that strict types are those of JSON: a tuple is a list there, and 1 is not True.
+    """Parse a record from a line's JSON values (pydantic's ``ValidationError`` if this version does not define it)."""
+    # Parse from JSON text, so that strict types are JSON's: a tuple is a list, and 1 is not True.
     return _ADAPTER.validate_json(json.dumps(event))
 
 
@@ -222,7 +224,7 @@ class Guarantee(_Record):
 
 
 class TranscriptEnd(_Record):
-    """The end of the transcript: its number of lines and the digest of the last one."""
+    """The end of the transcript: its number of lines, and the digest of the last line."""
 
     head: Digest
     lines: int
@@ -232,8 +234,8 @@ class ReleasedImage(_Record):
     """A file of the dataset.
 
     Attributes:
-        path: In the release folder, with ``/``.
-        received_sha256: SHA-256 of the bytes that the provider sent, which the transcript holds.
+        path: Path relative to the release folder, with ``/``.
+        received_sha256: SHA-256 of the bytes that the provider sent, which the transcript stores.
     """
 
     path: str
@@ -256,7 +258,7 @@ class Manifest(_Record):
 
     Attributes:
         marks: Warnings that cannot be switched off.
-        unreadable: Candidates that are left out because the provider's bytes cannot be decoded.
+        unreadable: Candidates that are omitted because the provider's bytes cannot be decoded.
     """
 
     format: Literal[3] = FORMAT
@@ -270,6 +272,6 @@ class Manifest(_Record):
     unreadable: tuple[str, ...]
 
     def encode(self) -> bytes:
-        """Encode the manifest in its only spelling: a function of the transcript and the images' bytes."""
-        # One spelling, because an audit rebuilds the file and compares bytes.
+        """Encode the manifest in canonical form; it depends only on the transcript and the images' bytes."""
+        # The form is canonical because an audit rebuilds the file and compares bytes.
         return json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True).encode() + b"\n"

@@ -1,7 +1,7 @@
 """Pair every attempt at a request with its outcome, in order.
 
-All counts of requests, bytes, images and costs are sums over these attempts. Nothing is judged here: other
-modules check that the lines are in the order of a run, and that each image had a reason to leave.
+All counts of requests, bytes, images and costs are sums over these attempts. This module only pairs. Other
+modules check the order of the lines, and that each image had a reason to be sent.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ ALL_KINDS: Final = (GREETING, BALANCE, TRIAL, *KINDS.values(), BY_PROMPT, JOBS, 
 
 @dataclass(eq=False)
 class Attempt:
-    """A request that was sent once; attempts and lines of the transcript count from 1.
+    """A request that was sent once. Attempts and transcript lines are numbered from 1.
 
     Attributes:
         call: The plan's call; None for a greeting or an unplanned request. A request that follows a link or is a
             step of a job belongs to the call whose answer led to it.
-        repeats: The earlier attempt whose exact bytes it sends again.
-        by_prompt: Whether its plan varies images by their prompts alone.
-        outcome: The outcome; None while none is on record. ``over`` is the line that records it.
+        repeats: The earlier attempt that had exactly the same bytes; None if there is none.
+        by_prompt: True if the plan varies images by their prompts alone.
+        outcome: The outcome; None if no outcome is on record. ``over`` is the line that records it.
     """
 
     number: int
@@ -70,7 +70,7 @@ class Attempt:
 
     @property
     def own_call(self) -> Call | None:
-        """The call that it makes itself; None for what only follows from its answer, or is not in the plan."""
+        """The call that this request makes itself; None for a follow-up request or an unplanned request."""
         return self.call if self.call is not None and self.call.slot == self.sent.slot else None
 
     @property
@@ -90,17 +90,17 @@ class Attempt:
 
     @property
     def answer(self) -> Answered | None:
-        """The answer that came back, whatever its status."""
+        """The answer, whatever its status; None if there was none."""
         return self.outcome if isinstance(self.outcome, Answered) else None
 
     @property
     def failure(self) -> str | None:
-        """The reason why no usable answer came back; None if an answer came, or no outcome is on record."""
+        """Why no usable answer was received; None if an answer was received, or no outcome is on record."""
         return self.outcome.reason if isinstance(self.outcome, Failed) else None
 
     @property
     def usable(self) -> bool:
-        """True if its answer reports success."""
+        """True if the attempt's answer reports success."""
         return self.answer is not None and self.answer.succeeded
 
 
@@ -113,7 +113,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class RecordedReceipt:
-    """A receipt on record, with its line from 1; it did not cross the wire."""
+    """A receipt on record, with its line number from 1. It did not cross the wire."""
 
     line: int
     receipt: Receipt
@@ -130,7 +130,7 @@ class RecordedOutputs:
 
 
 Step: TypeAlias = Attempt | Arrival | RecordedReceipt | RecordedOutputs
-"""One step of a run, in order: an attempt stands where it was sent, an arrival where its answer came."""
+"""One step of a run, in order. An attempt is placed where it was sent, an arrival where its answer was received."""
 
 
 @dataclass
@@ -144,7 +144,7 @@ class Traffic:
     _tries: dict[str, list[Attempt]] = field(default_factory=dict, init=False)
 
     def take(self, record: Record, line: int, proven: bool = True) -> Attempt | None:
-        """Add a record, and return the attempt that it begins or ends, if any; lines count from 1."""
+        """Add a record, and return the attempt that it starts or ends, if any. Lines are numbered from 1."""
         match record:
             case Sent():
                 return self._begin(record, line, proven)
@@ -171,7 +171,7 @@ class Traffic:
         return attempt
 
     def _end(self, outcome: Answered | Failed, line: int) -> Attempt | None:
-        """Give an outcome to the last attempt at its slot, unless it has one already."""
+        """Assign an outcome to the last attempt at its slot, unless that attempt already has one."""
         tries = self._tries.get(outcome.slot)
         if not tries or tries[-1].outcome is not None:
             return None
@@ -183,11 +183,11 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Counts:
-    """The sums of some attempts.
+    """Totals over some attempts.
 
     Attributes:
-        slots: Different requests; ``attempts`` counts retries too.
-        images: Images that left, with repetition; ``distinct`` counts different ones.
+        slots: Number of different requests; ``attempts`` also counts retries.
+        images: Number of images that were sent, with repetition; ``distinct`` counts different images.
     """
 
     slots: int
@@ -222,7 +222,7 @@ class Counts:
     def by_kind(
         cls, attempts: Iterable[Attempt], count: Callable[[Iterable[Attempt]], Counts] | None = None
     ) -> dict[str, Counts]:
-        """Return counts for each kind of request, in order of appearance; ``count`` sums up, by default ``of``."""
+        """Return counts for each kind of request, in order of appearance. The default of ``count`` is ``of``."""
         kinds: dict[str, list[Attempt]] = {}
         for each in attempts:
             kinds.setdefault(each.kind, []).append(each)
