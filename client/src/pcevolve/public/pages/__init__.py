@@ -1,5 +1,5 @@
-"""Self-contained pages for people: the report, and everything that left.
+"""Self-contained pages for people: the report, the pages about a run in progress, and everything that was sent.
 
-Each is one file, escaped, with a strict content security policy and small re-encoded pictures, made from
-public records alone.
+Each page is one file made from public records alone. Its strings are escaped, its content security policy is
+strict, and its pictures are small and encoded again.
 """

@@ -1,7 +1,7 @@
 """Pages about a run in progress, made from its record so far.
 
-``preview.html`` shows what a provider sent first, for a person to look at before anything is spent. The live
-page shows the run's progress and spending, the newest images, and what crossed the wire.
+``preview.html`` shows the provider's first images or texts, for a person to look at before any budget is spent.
+The live page shows the run's progress and spending, the newest images, and the traffic.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pcevolve.public.transcript.traffic import ALL_KINDS, Counts
 from pcevolve.public.words import summarise_prompts
 
 SHOWN = 12
-"""Images of each class; fewer if there would be more than ``MOST_SHOWN`` in all."""
+"""Images per class; fewer if the page would have more than ``MOST_SHOWN`` in total."""
 MOST_SHOWN = 60
 LOOK = "what the private images look like on the whole"
 CLASSES = 20
@@ -44,7 +44,7 @@ CLASSES = 20
 
 @dataclass(frozen=True)
 class Standing:
-    """The state of a run besides its record; public. ``left`` is the estimated time left, empty if unknown."""
+    """The public state of a run that is not in its record. ``left`` is the estimated time left, empty if unknown."""
 
     left: str = ""
     cost: str = ""
@@ -53,7 +53,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class LiveSheet:
-    """Some images or texts of one class, and the prompt of its first ones."""
+    """Some images or texts of one class, and the prompt of the first ones."""
 
     label: str
     pictures: tuple[PagePicture, ...]
@@ -71,7 +71,7 @@ class LiveRelease:
 
 
 def write_preview(run: RunReader, doubt: str = "") -> Path:
-    """Write ``preview.html`` of a run whose first images are on record, and return its path; every string is escaped.
+    """Write ``preview.html`` of a run whose first images are on record. Return its path. Every string is escaped.
 
     Args:
         doubt: A warning about these images; empty for none.
@@ -97,7 +97,7 @@ def write_preview(run: RunReader, doubt: str = "") -> Path:
 
 
 def list_opening(run: RunReader, plan: PublicPlan) -> dict[str, tuple[str, ...]]:
-    """Return digests of the first images of each class, as far as they are on record."""
+    """Return the digests of the first images of each class, as far as these are on record."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(plan.labels, ())
     for call in plan.opening:
         found[call.label] += run.outputs.get(call.slot, ())
@@ -105,7 +105,7 @@ def list_opening(run: RunReader, plan: PublicPlan) -> dict[str, tuple[str, ...]]
 
 
 def render_live(run: RunReader, standing: Standing) -> bytes:
-    """Render the page; every string from the run is escaped, and pictures are encoded anew.
+    """Render the live page. Every string from the run is escaped, and pictures are encoded again.
 
     Raises:
         UsageError: The run has no plan yet.
@@ -122,9 +122,9 @@ def render_live(run: RunReader, standing: Standing) -> bytes:
 
 
 def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
-    """Return what is shown of a run with a plan."""
+    """Return the page's content for a run with a plan."""
     pictured = max((plan.calls[slot].iteration for slot in run.outputs if slot in plan.calls), default=0)
-    # The release that begins an iteration comes before its first image.
+    # An iteration begins with a release, which comes before its first image.
     iteration = max(pictured, *(receipt.iteration for receipt in run.receipts), 0)
     done = sum(map(len, run.outputs.values()))
     reasons = Reasons.of(run.traffic)
@@ -138,7 +138,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
         "iteration": min(iteration, plan.method.iterations),
         "done": done,
         "total": sum(call.count for call in plan.calls.values()),
-        # The bar shows what --epsilon limits; the words begin with the figure for everyone in the folder.
+        # The bar shows the loss that --epsilon limits. The text begins with the loss of any unit in the folder.
         "spent": epsilon(events, plan.privacy.delta) if plan.secure else None,
         "spent_text": PrivacyLoss.of(plan, events).say(budget, symbol=""),
         "budget": budget,
@@ -150,7 +150,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
 
 
 def _releases(run: RunReader, plan: PublicPlan) -> Iterator[LiveRelease]:
-    """Yield the receipts, the newest first."""
+    """Return the receipts, newest first."""
     events: list[Event] = []
     rows = []
     for receipt in run.receipts:
@@ -168,7 +168,7 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[LiveRelease]:
 
 
 def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[LiveSheet]:
-    """Yield the newest images of each class, as they came, filled up with those of the round before."""
+    """Yield the newest images of each class as received; if there are too few, add images of earlier rounds."""
     shown = min(SHOWN, MOST_SHOWN // min(len(plan.labels), CLASSES))
     for label in plan.labels[:CLASSES]:
         digests: tuple[str, ...] = ()
@@ -183,7 +183,7 @@ def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[LiveSh
 
 @lru_cache(maxsize=2 * MOST_SHOWN)
 def _picture(kind: Kind, folder: Path, digest: str) -> PagePicture:
-    """Cache a picture of a stored answer: the page is rewritten often, and most of its pictures stay."""
+    """Cache a picture of a stored answer. The page is rewritten often, and most of its pictures stay the same."""
     return make_picture(kind, Bodies(folder).file(digest))
 
 

@@ -1,7 +1,7 @@
-"""The origin of each image that left, and the reason for it: the rules are applied again along a record.
+"""Find the origin of each image that was sent, and the reason for sending it, by applying the rules along a record.
 
-Nothing is judged here: the audit does that. If the record gives no reason, none is shown. Traffic is counted
-here too, because a text that went back inside a prompt counts like an image.
+This module does not judge; the audit does. If the record gives no reason, no reason is shown. Traffic is counted
+here too, because a text that was sent back inside a prompt counts like an image.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from pcevolve.public.transcript.traffic import (
 
 @dataclass(frozen=True)
 class ImageOrigin:
-    """The attempt whose answer brought an image, and the image's name if it has one.
+    """The attempt whose answer brought an image, and the image's id if it has one.
 
-    An image of the release that a run starts from has attempt 0; real attempts count from 1.
+    An image of the release that a run starts from has attempt 0; real attempts are numbered from 1.
     """
 
     digest: str
@@ -39,10 +39,10 @@ class ImageOrigin:
 
 @dataclass(frozen=True)
 class CarriedImage:
-    """An image that left, and why.
+    """An image that was sent, and the reason.
 
     Attributes:
-        origin: Its origin; None if no answer on record had brought it.
+        origin: Its origin; None if no earlier answer on record contained it.
         reason: Why this request could carry it; None if the record gives no reason.
     """
 
@@ -52,21 +52,21 @@ class CarriedImage:
 
     @property
     def explained(self) -> bool:
-        """True if a receipt or the plan names it, and the provider had made it."""
+        """True if a receipt or the plan names the image, and the provider had made it."""
         return self.origin is not None and self.reason is not None
 
     @property
     def receipt(self) -> Receipt | None:
-        """The release that chose it; None if the plan itself names it, or nothing does."""
+        """The release that chose the image; None if the plan itself names it, or nothing does."""
         return self.reason.receipt if isinstance(self.reason, ReceiptChose) else None
 
 
 @dataclass(frozen=True)
 class VariedPrompt:
-    """The prompt of an image that was sent instead of the image, and why.
+    """The prompt that was sent in place of an image, and the reason.
 
     Attributes:
-        prompt: The plan's prompt from which the image had been made.
+        prompt: The plan's prompt from which the image was made.
     """
 
     origin: ImageOrigin
@@ -81,7 +81,7 @@ class VariedPrompt:
 
 @dataclass
 class Reasons:
-    """The images of a run's attempts, by the attempt's number."""
+    """The images that attempts sent and received, by the attempt's number."""
 
     carried: dict[int, tuple[CarriedImage, ...]] = field(default_factory=dict)
     prompts: dict[int, VariedPrompt] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Reasons:
 
     @classmethod
     def of(cls, traffic: Traffic) -> Reasons:
-        """Go through a record and determine before each request what it could carry at that time."""
+        """Read a record in order, and determine for each request what it could carry at that time."""
         reasons = cls()
         state = None if traffic.plan is None else RunState(traffic.plan)
         for each in () if traffic.plan is None else chain(*list_start(traffic.plan).values()):
@@ -110,12 +110,12 @@ class Reasons:
 
     @property
     def unexplained(self) -> int:
-        """Count the images that left without a reason on record, with repetition."""
+        """Number of images that were sent without a reason on record, with repetition."""
         return sum(not each.explained for images in self.carried.values() for each in images)
 
     @property
     def first_returns(self) -> dict[tuple[str | None, str], int]:
-        """Return the first attempt that sent an image back, by the image's name and digest."""
+        """The first attempt that sent an image back, by the image's id and digest."""
         first: dict[tuple[str | None, str], int] = {}
         for number, images in self.carried.items():
             for each in images:
@@ -124,7 +124,7 @@ class Reasons:
         return first
 
     def counts(self, attempts: Iterable[Attempt]) -> Counts:
-        """Return totals of some attempts; a text sent back inside a prompt counts as an image."""
+        """Return totals of some attempts. A text that was sent back inside a prompt counts as an image."""
         made = list(attempts)
         left = [each.digest for one in made for each in self.carried.get(one.number, ())]
         return replace(Counts.of(made), images=len(left), distinct=len(set(left)))
@@ -137,7 +137,7 @@ class Reasons:
         call = attempt.own_call
         verdict = None if state is None or call is None else state.image_of(call)
         if state is not None and isinstance(verdict, OneImage) and state.plan.modality.sends_inline:
-            # A varied text goes back with some words blank, so no stored file is part of the request.
+            # A varied text is sent with some words blank, so its stored file is not part of the request.
             carried = CarriedImage(verdict.image.digest, self.named.get(verdict.image.id), verdict.reason)
             self.carried[attempt.number] = (carried,)
         if state is not None and call is not None and isinstance(verdict, ItsPrompt):
@@ -146,7 +146,7 @@ class Reasons:
             self.prompts[attempt.number] = VariedPrompt(self.named[verdict.image.id], prompt, verdict.reason)
 
     def _explain(self, attempt: Attempt, digest: str, state: RunState | None) -> CarriedImage:
-        """Find the reason for an image to leave with a request, as far as one was on record by then."""
+        """Find the reason for sending an image with a request, among the records up to that request."""
         call = attempt.own_call  # a request that only follows a link carries nothing
         verdict = None if state is None or call is None else state.image_of(call)
         if isinstance(verdict, OneImage) and verdict.image.digest == digest:
@@ -156,7 +156,7 @@ class Reasons:
         return CarriedImage(digest, self._arrived.get(digest))
 
     def _take_in(self, attempt: Attempt) -> None:
-        """Register the images in an answer, which have no names yet."""
+        """Register the images in an answer, which have no ids yet."""
         files = () if attempt.answer is None else attempt.answer.body.files
         self.brought[attempt.number] = tuple(
             ImageOrigin(each, attempt.number, attempt.sent.slot) for each in files
@@ -165,7 +165,7 @@ class Reasons:
             self._arrived.setdefault(each.digest, each)
 
     def _name(self, outputs: RecordedOutputs, state: RunState | None) -> None:
-        """Name the images of an answer."""
+        """Assign ids to the images of an answer."""
         last = outputs.attempt
         if last is None or last.call is None:
             return
@@ -183,11 +183,11 @@ class Reasons:
 
 @dataclass(frozen=True)
 class TrafficTable:
-    """The traffic of a run, counted.
+    """The counted traffic of a run.
 
     Attributes:
-        unexplained: Images that left although the provider had not sent them, or although neither a receipt
-            nor the plan named them for that request.
+        unexplained: Number of images that the provider had not sent before, or that neither a receipt nor the plan
+            named for their request.
         sent: Bytes sent by the end of each iteration.
     """
 
@@ -199,7 +199,7 @@ class TrafficTable:
 
     @classmethod
     def of(cls, traffic: Traffic, plan: PublicPlan) -> TrafficTable:
-        """Return totals of a finished run's attempts: by kind, of all, and by iteration."""
+        """Return totals of a finished run's attempts: by kind, overall, and by iteration."""
         reasons = Reasons.of(traffic)
         counts = Counts.by_kind(traffic.attempts, reasons.counts)
         by_iteration = [Counts.of(group) for group in _by_iteration(traffic.attempts, plan.method.iterations)]
@@ -213,7 +213,7 @@ class TrafficTable:
 
 
 def _by_iteration(attempts: Iterable[Attempt], iterations: int) -> list[list[Attempt]]:
-    """Group attempts by iteration; those before the first one count as part of it."""
+    """Group attempts by iteration; attempts outside the plan's calls count to the first group."""
     groups: list[list[Attempt]] = [[] for _ in range(iterations + 1)]
     for each in attempts:
         groups[0 if each.call is None else min(each.call.iteration, iterations)].append(each)

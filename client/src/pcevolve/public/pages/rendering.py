@@ -1,4 +1,4 @@
-"""Render templates to pages, and a provider's answers to their pictures.
+"""Render templates to pages, and the provider's answers to pictures.
 
 Every string is escaped, and styles and scripts are allowed by their hash.
 """
@@ -22,12 +22,12 @@ from pcevolve.public.media import Item, Look, RenderedImages, find_medium
 from pcevolve.public.modality import MODALITIES, Kind
 
 LONGEST = 600
-"""Characters of a text that are shown."""
+"""Most characters of a text that are shown."""
 
 
 @dataclass(frozen=True)
 class PagePicture:
-    """The part of a provider's answer that is shown; empty if it is unusable."""
+    """The part of a provider's answer that is shown; empty if the answer is unusable."""
 
     kind: Kind
     image: str = ""
@@ -44,12 +44,12 @@ def encode_uri(jpeg: bytes) -> str:
 
 
 def make_picture(kind: Kind, data: bytes, wanted: Look | None = None) -> PagePicture:
-    """Make a small picture of received bytes, or take the text that they are."""
+    """Make a small picture of received bytes, or decode the text that they encode."""
     return _frame(kind, find_medium(kind).show(data, wanted))
 
 
 def picture_item(kind: Kind, item: Item | None) -> PagePicture:
-    """Make a small picture of a decoded image, or take a text; for the owner alone if it is private."""
+    """Make a small picture of a decoded image, or take a text. A private item's is for the owner alone."""
     found = RenderedImages() if item is None else find_medium(kind).show_decoded(item)
     return _frame(kind, found)
 
@@ -59,7 +59,7 @@ def _frame(kind: Kind, found: RenderedImages) -> PagePicture:
 
 
 def shorten(text: str) -> str:
-    """Return a text, or its beginning."""
+    """Return a text, cut to ``LONGEST`` characters."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
@@ -77,14 +77,14 @@ def render_picture(found: PagePicture, title: str, side: int) -> Markup:
 
 @dataclass(frozen=True)
 class Inline:
-    """One of our own styles or scripts inside the page; ``source`` is its name in the Content-Security-Policy."""
+    """One of our styles or scripts inside the page; ``source`` is its hash for the Content-Security-Policy."""
 
     text: Markup
     source: str
 
 
 def inline_parts(*parts: str) -> Inline:
-    """Join our own styles or scripts; no string from a run may be part of them."""
+    """Join our own styles or scripts. No string from a run may be part of them."""
     text = "\n".join(parts)
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Inline(Markup(text), f"'sha256-{digest}'")  # noqa: S704 - our own files
@@ -96,19 +96,19 @@ def read_own(name: str) -> str:
 
 
 def read_style() -> str:
-    """Read colours, type, tables and banners of all pages, light and dark."""
+    """Read the style sheet of all pages: colours, type, tables and banners, light and dark."""
     return read_own("base.css")
 
 
 @cache
 def compile_page(page: str, kind: Kind = "image", **filters: Callable[..., Any]) -> Template:
-    """Return the template of a page with the filters that it uses; every string that it outputs is escaped.
+    """Return the template of a page with the filters that it uses. Every string that it outputs is escaped.
 
-    It is compiled at the first call, which takes a fifth of a second.
+    The first call compiles the template, which takes a fifth of a second.
 
     Args:
-        page: Its name in this package, such as ``live`` or ``report/page``.
-        kind: The kind of data on the page; its ``nouns`` are given to the template.
+        page: The template's name in this package, such as ``live`` or ``report/page``.
+        kind: The kind of data on the page; the template gets its ``nouns``.
     """
     environment = Environment(
         loader=FunctionLoader(read_own),
@@ -124,7 +124,7 @@ def compile_page(page: str, kind: Kind = "image", **filters: Callable[..., Any])
 
 
 def _visible(value: Any) -> Any:  # noqa: ANN401 - whatever a template puts out
-    """Spell out invisible characters, which could mislead."""
+    """Escape invisible characters, which could mislead a reader."""
     if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
         return value
     return spell_out(value)

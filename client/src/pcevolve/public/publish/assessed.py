@@ -7,22 +7,22 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 DIGITS: Final = 2
-"""Decimals on record: finer ones differ between machines."""
+"""Decimals on record; more decimals would differ between machines."""
 
 
 class AssessedFigures(BaseModel):
     """Figures that compare a dataset with the released facts about the private classes.
 
     Attributes:
-        classes_apart: Distance of two released class means, in standard deviations of the noise on each: the
-            root mean square over all pairs, with the noise's contribution subtracted; None with one class.
-        distance: Mean distance of the dataset's images to their released class, with the noise's contribution
-            subtracted, in clip radii.
-        nearest: The same for the nearest quarter of each class's images.
-        agreement: Cosine between the differences of the dataset's class means and those of the released ones;
-            None if fewer than two classes have images.
-        words_agree: Share of the images made from words alone whose nearest released class is the one asked
-            for, with chance at 0; None with one class.
+        classes_apart: Distance of two released class means, in standard deviations of the noise on each mean. It is
+            the root mean square over all pairs, minus the noise's contribution; None with one class.
+        distance: Mean distance of the dataset's images to the released mean of their class, minus the noise's
+            contribution, in clip radii.
+        nearest: Mean distance of the nearest quarter of each class's images, otherwise like ``distance``.
+        agreement: Cosine between the differences of the dataset's class means and the differences of the released
+            class means; None if fewer than two classes have images.
+        words_agree: Share of the images made from words alone whose nearest released class is the requested class,
+            rescaled so that chance is 0; None with one class.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)

@@ -1,7 +1,7 @@
-"""Write the files that a run hands out: its release folder and its figures; ``exports`` has the other formats.
+"""Write the files that a run publishes: its release folder and its figures. ``exports`` writes the other formats.
 
-Nothing in them is private. The bytes follow from the record, so that an audit can rebuild them: order, times,
-owners and names are fixed.
+The files contain nothing private. Their bytes depend only on the record, because order, times, owners and names
+are fixed. An audit can therefore rebuild them.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from pcevolve.public.transcript.traffic import Counts
 
 
 def publish(folder: Path, release: DatasetRelease, received: Callable[[str], bytes]) -> None:
-    """Write the dataset in one step: either all of it is there and on disk, or nothing.
+    """Write the dataset in one step: the complete folder appears on disk, or no folder.
 
-    Every image is decoded and encoded anew, which drops any metadata of the provider's. An image that was
-    chosen twice is written once.
+    Every image is decoded and encoded again, which drops the provider's metadata. An image that was chosen twice is
+    written once.
 
     Args:
-        received: Returns stored bytes by digest: the provider's outputs, and measurements.
+        received: Returns stored bytes (outputs of the provider, or measurements) by digest.
     """
     with write_folder_durably(folder) as partial:
         files, unreadable = _write_images(partial, release, received)
@@ -57,7 +57,7 @@ def _write_images(
     unreadable: list[str] = []
     appearance = find_released_appearance(release.receipts)
     kind = find_medium(release.plan.modality.kind)
-    # Encoded anew even if nothing is changed: this drops the provider's metadata and spare bytes.
+    # Encode every image again even if its pixels stay the same, to drop the provider's metadata and extra bytes.
     for path, candidate in name_files(release.plan, release.population).items():
         try:
             data = kind.encode_release(received(candidate.digest), appearance)
@@ -71,7 +71,7 @@ def _write_images(
 
 
 def summarise(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
-    """Summarise a run: its settings, its guarantee and what was sent."""
+    """Summarise a run: its settings, its guarantee and the traffic."""
     promised = state_guarantee(plan, find_method(plan.method.name), run.receipts)
     sent = Counts.of(run.traffic.attempts)
     return {
@@ -111,5 +111,5 @@ def write_summary(run: RunReader) -> dict[str, Any]:
 
 
 def encode(values: dict[str, Any]) -> bytes:
-    """Encode ``summary.json`` in its only spelling."""
+    """Encode ``summary.json`` in canonical form."""
     return json.dumps(values, indent=1).encode() + b"\n"

@@ -1,8 +1,8 @@
-"""Export a dataset in other formats than class folders, each a folder with a card, ready to be uploaded.
+"""Export a dataset in other formats than class folders. Each export is a folder with a card, ready for upload.
 
-Formats are Parquet as Hugging Face reads it, WebDataset's tar files, and for texts JSON lines and CSV. The
-bytes follow from the record, so that an audit can rebuild them. Parquet is written by pyarrow, whose versions
-may differ in bytes; the file's footer names the version.
+The formats are Parquet in Hugging Face's layout, WebDataset's tar files, and for texts also JSON lines and CSV.
+The bytes depend only on the record, so that an audit can rebuild them. Parquet is written by pyarrow, and its
+bytes may differ between versions of pyarrow; the file's footer names the version.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import ReleasedImage
 
 PER_FILE: Final = 2000
-"""Images in one file: few enough to hold a file in memory."""
+"""Images per file, few enough to hold a file in memory."""
 PER_GROUP: Final = 100
-"""Images that a reader of Parquet has to read at once."""
+"""Images per Parquet row group, which a reader has to read at once."""
 
 Read = Callable[[str], bytes]
 """Returns a released image's bytes by its path in the release."""
 
 
 def find_form(name: str, kind: Kind) -> Form:
-    """Find a format by name (``UsageError`` if this kind of dataset has no such format, or its library is missing)."""
+    """Return a format (``UsageError`` if this kind of data cannot be exported in it, or its library is missing)."""
     made = MODALITIES[kind]
     form = next((each for each in made.forms if each == name), None)
     if form is None:
@@ -53,8 +53,8 @@ def find_form(name: str, kind: Kind) -> Form:
 def make_export_files(
     form: Form, release: DatasetRelease, images: Sequence[ReleasedImage], read: Read
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield name and bytes of each file of a format."""
-    # Sorted by a hash of the id: this mixes the classes in an order that nobody chose.
+    """Yield name and bytes of each file of an export."""
+    # Sorting by a hash of the id mixes the classes in an order that nobody chose.
     mixed = sorted(images, key=lambda each: hashlib.sha256(each.candidate.encode()).digest())
     write = partial(_WRITERS[form], release.plan)
     for number, name in enumerate(name_shards(form, len(mixed))):
@@ -75,9 +75,9 @@ def name_shards(form: Form, images: int) -> list[str]:
 
 
 def _tar(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes:
-    """Return a shard: for each sample a PNG or text, and its class, under one key; without times and owners."""
+    """Return a tar shard. A sample is a PNG or text and its class, under one key, without times and owners."""
     buffer = io.BytesIO()
-    # USTAR, and a member without time and owner: the bytes follow from the dataset alone.
+    # USTAR, and members without time and owner, so that the bytes depend on the dataset alone.
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as shard:
         for each in images:
             ending = each.path.rpartition(".")[2]
@@ -92,7 +92,7 @@ def _tar(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes
 
 
 def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes:
-    """Return a Parquet file with columns ``image`` or ``text``, and ``label``, and metadata for Hugging Face."""
+    """Return a Parquet file with columns ``image`` or ``text``, and ``label``, and with metadata for Hugging Face."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -107,7 +107,7 @@ def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> byt
         for each in images
     ]
     buffer = io.BytesIO()
-    # PNG is compressed already; its statistics and dictionaries would be useless.
+    # PNG is compressed already, and statistics or dictionaries of its bytes would be useless.
     parquet.write_table(
         pa.Table.from_pylist(rows, schema=schema),
         buffer,
@@ -126,7 +126,7 @@ def _lines(_plan: PublicPlan, texts: Sequence[ReleasedImage], read: Read) -> byt
 
 
 def _sheet(_plan: PublicPlan, texts: Sequence[ReleasedImage], read: Read) -> bytes:
-    """Return CSV as in RFC 4180 but with UNIX line ends, a header line first, in UTF-8."""
+    """Return CSV (RFC 4180, but with UNIX line ends) with a header line, in UTF-8."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(("text", "label"))
@@ -150,10 +150,10 @@ def export_run(root: Path, names: Iterable[str]) -> list[Path]:
     """Export the dataset of a finished run in other formats; existing exports are replaced.
 
     Returns:
-        The folders, in the same order.
+        The export folders, in the order of ``names``.
 
     Raises:
-        UsageError: The run is not finished, there is no such format, or its library is missing.
+        UsageError: The run is unfinished, a format does not exist, or its library is missing.
         TranscriptError: The record or manifest is damaged.
     """
     folder = RunLayout(root)

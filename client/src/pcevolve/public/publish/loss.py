@@ -1,8 +1,8 @@
-"""The ε of a run for everyone who may have been in the private folder; no other module computes or words it.
+"""The ε of a run for everyone who may be in the private folder. No other module computes or words this ε.
 
-With ``data.subsample`` the private data are drawn from a folder, and one unit of the folder changes up to two
-units of the draw. A person in the folder does not know whether they were drawn, so ε for the folder is stated
-first.
+With ``data.subsample``, the private data are drawn from a folder, and one unit of the folder changes up to two
+units of the draw. A person in the folder does not know whether they were drawn. The ε for units of the folder
+is therefore stated first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class PrivacyLoss:
     """Privacy loss of events at a run's δ.
 
     Attributes:
-        epsilon: ε for every unit of the folder, drawn or not; it may be infinite.
+        epsilon: ε for every unit of the folder, drawn or not; may be infinite.
         drawn: ε for a unit that was drawn, which ``--epsilon`` limits; None if the whole folder is used.
         unit: The privacy unit, in words.
     """
@@ -34,7 +34,7 @@ class PrivacyLoss:
 
     @classmethod
     def of(cls, plan: PublicPlan, events: Iterable[Event]) -> Self:
-        """Price a run's events for one unit of its folder."""
+        """Compute the loss of a run's events for one unit of its folder."""
         from pcevolve.public.dp.accountants import epsilon  # NumPy takes a moment to import
 
         own = tuple(events)
@@ -43,24 +43,23 @@ class PrivacyLoss:
 
     @classmethod
     def read(cls, summary: Mapping[str, Any]) -> Self:
-        """Read the loss that a summary states."""
+        """Read the loss from a summary."""
         return cls(summary["epsilon_spent"], summary.get("epsilon_drawn"), summary["unit"])
 
     def round_up(self, budget: Fraction) -> Self:
-        """Round the loss to digits on which all machines agree: the last bits depend on the C library."""
+        """Round the loss to digits that are the same on all machines, because its last bits depend on the C library."""
         from pcevolve.public.dp.accountants import above
 
         def stated(loss: float) -> float:
             rounded = float(format_loss(loss, 10)) if isfinite(loss) else loss
-            # A budget of 1/3 has no last decimal: rounded up, the loss would exceed the budget that it was
-            # held to exactly.
+            # A budget of 1/3 has no last decimal. Rounded up, a loss that meets the budget exactly would exceed it.
             return min(rounded, float(budget)) if loss <= above(budget) else rounded
 
         drawn = None if self.drawn is None else stated(self.drawn)
         return type(self)(stated(self.epsilon), drawn, self.unit)
 
     def say(self, budget: float | None = None, digits: int = 6, symbol: str = "epsilon ") -> str:
-        """State the loss in words, and with a budget also the budget."""
+        """State the loss in words, with the budget if one is given."""
         of = "" if budget is None else f" of {budget:g}"
         if self.drawn is None:
             return f"{symbol}{format_loss(self.epsilon, digits)}{of}"
@@ -71,17 +70,17 @@ class PrivacyLoss:
 
 
 def find_folder_events(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return a run's events as one unit of the folder bears them."""
+    """Return a run's events in the form that prices them for one unit of the folder."""
     from pcevolve.public.dp.calibration import scale_to_folder
 
     return scale_to_folder(events, plan.data.subsample is not None)
 
 
 def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
-    """State the cumulative loss over all releases of a ledger, in a sentence; empty if there is none or no guarantee.
+    """State the cumulative loss over all releases of a ledger; empty without earlier releases or guarantee.
 
-    It is a function of public facts alone, and the same whether or not the releases share data: which is
-    private. It states only what a unit in all of them bears.
+    The sentence depends on public facts alone. Whether the releases share data is private, so the sentence is the
+    same in either case. It states only the loss of a unit that is in all of the releases.
     """
     if not (plan.secure and plan.earlier.releases):
         return ""
@@ -102,23 +101,23 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
         if isfinite(total)
         else "no epsilon bounds the loss"
     )
-    # A run that was under way at that time may have spent more since.
+    # A run that was in progress when this run began may have spent more since.
     those = "it" if number == 1 else "them"
     both = f"{those} as well as in this run"
     return f"{known}. If one {plan.unit} is in {both}, {bound} for it; later runs are not counted."
 
 
 ALARMS = 5
-"""False-positive rate, per 100, of the attacker in reports."""
+"""False-positive rate of the attacker in reports, in percent."""
 
 
 def count_found_members(paid: Iterable[Event]) -> int:
-    """Bound the attacker's true positives per 100 for a unit that bears these events, rounded up."""
+    """Bound the attacker's true-positive rate for a unit with these events, in percent, rounded up."""
     from pcevolve.public.dp.attacks import most_true_positives
 
     return ceil(100 * most_true_positives(paid, ALARMS / 100))
 
 
 def state_odds(paid: Iterable[Event]) -> str:
-    """State what an attacker finds of a unit that bears these events, in a clause."""
+    """State in a clause how well an attacker detects the membership of a unit with these events."""
     return f"at a {ALARMS} % false-positive rate, membership inference detects at most {count_found_members(paid)} %"

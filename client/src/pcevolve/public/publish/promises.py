@@ -1,4 +1,4 @@
-"""Promises in words, and the images' origin, as card, manifest and report state them."""
+"""Promises in words, and the images' origin, for card, manifest and report."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOST_NAMED = 3  # licences in one sentence
 
 
 def make_title(plan: PublicPlan) -> str:
-    """Return a dataset's title, which says that its images are not real ones."""
+    """Return a dataset's title, which states whether its images are synthetic."""
     return (
         f"{'Synthetic dataset' if plan.library is None else 'Dataset of public images'}: {plan.data.domain}"
     )
 
 
 def describe_library(library: Library, spelled: Callable[[str], str] = str) -> str:
-    """Quote in one sentence what the provider says about its images; ``spelled`` escapes markup."""
+    """Quote in one sentence the provider's statements about its images; ``spelled`` escapes markup."""
     names = [f"{spelled(each.name)} ({each.images:,})" for each in library.licences]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     files = ", ".join(spelled(each.name) for each in library.files)
@@ -63,7 +63,7 @@ def _quote(file: LicenceNotice) -> str:
 
 
 def quote_code(text: str) -> str:
-    """Quote text as a code span, without backticks that would end it."""
+    """Quote text as a code span, replacing backticks that would end it."""
     return f"`{text.replace('`', chr(39)) or ' '}`"
 
 
@@ -72,9 +72,9 @@ NO_GUARANTEE = "none: the noise came from a seed, and whoever knows it can take 
 
 
 def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> Guarantee:
-    """Return the guarantee that plan, method and receipts give."""
+    """Return the guarantee that follows from plan, method and receipts."""
     events = list_events(plan, sorted(receipts, key=lambda receipt: receipt.iteration))
-    # None, not a number: no ε of seeded noise is true, and a number would be quoted.
+    # None instead of a number: with seeded noise no ε is true, and readers would quote a number.
     loss = PrivacyLoss.of(plan, events).round_up(plan.budget.epsilon) if plan.secure else None
     return Guarantee(
         epsilon_budget=float(plan.budget.epsilon),
@@ -90,7 +90,7 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
 
 
 def _say_against_whom(plan: PublicPlan, events: Sequence[Event]) -> str:
-    """State against whom the sum of several owners protects, and what is left if all collude; empty for one owner."""
+    """State against whom a sum over owners protects, and what is left if all others collude; empty for one owner."""
     if plan.clinics is None:
         return ""
     owners, delta = plan.clinics, in_full(plan.privacy.delta)
@@ -109,13 +109,13 @@ def _say_against_whom(plan: PublicPlan, events: Sequence[Event]) -> str:
 
 
 def list_events(plan: PublicPlan, receipts: Iterable[Receipt]) -> list[Event]:
-    """List all events on the private data: of the release that a run starts from, and of the run itself."""
+    """List all events on the private data: those of the release that the run starts from, then the run's own."""
     before = () if plan.start is None else plan.start.events
     return [*before, *(event for receipt in receipts for event in receipt.events)]
 
 
 def state_promise(plan: PublicPlan) -> str:
-    """State the promise of every run in one sentence; empty for a run with seeded noise."""
+    """State the promise that holds for every run in one sentence; empty for a run with seeded noise."""
     return PROMISE.format(kind=plan.modality.kind) if plan.secure else ""
 
 
@@ -134,7 +134,7 @@ def describe_making(plan: PublicPlan, receipts: Sequence[Receipt], files: Sequen
 
 
 def _describe_choice(plan: PublicPlan, receipts: Sequence[Receipt], files: Sequence[ReleasedImage]) -> str:
-    """Describe which candidates make the dataset, and why a run ended before its plan did."""
+    """Describe which candidates make up the dataset, and why a run ended before its plan did."""
     done = count_rounds(plan, (each.iteration for each in receipts))
     short = (
         f"; {done} of {plan.method.iterations} rounds were made, for then {TOO_LITTLE}"
@@ -156,7 +156,7 @@ TOO_LITTLE = "the API sent too little that can be used and differs"
 
 
 def say_shortfall(plan: PublicPlan, files: int) -> str:
-    """Say that a dataset is smaller than planned, unless released class counts made it so; else empty."""
+    """State that a dataset is smaller than planned; empty if it is not, or if class counts set its size."""
     planned = plan.method.candidates * (1 + plan.method.more) * len(plan.labels)
     if plan.class_counts or files >= planned:
         return ""
@@ -173,13 +173,13 @@ def _describe_start(plan: PublicPlan, start: Start) -> str:
 
 
 def _degree(plan: PublicPlan) -> str:
-    """State that the API chose the degree of variation, if the plan sets none."""
+    """State that the API chose the degree of variation; empty if the plan sets one."""
     own = plan.method.iterations and not plan.varies_prompts and not plan.modality.is_graded
     return f"; {plan.modality.nouns.many} were varied {OWN_DEGREE}, for it takes no strength" if own else ""
 
 
 def _sizes(plan: PublicPlan) -> str:
-    """State that class sizes differ from the sizes that were made."""
+    """State that classes were cut to the released class counts; empty if none were released."""
     return (
         "; its classes are cut to the proportions of noisy counts that were released"
         if plan.class_counts
@@ -215,7 +215,7 @@ def list_assumptions(plan: PublicPlan) -> list[str]:
 
 
 def _owners(plan: PublicPlan) -> list[str]:
-    """Describe whose data were summed, and against whom that protects."""
+    """Describe whose data were summed, and which other owners the sum protects against."""
     if plan.clinics is None:
         return []
     owners = plan.clinics
@@ -229,7 +229,7 @@ def _owners(plan: PublicPlan) -> list[str]:
 
 
 def _classes(plan: PublicPlan) -> str:
-    """State what is assumed to be public about the classes: their names, or only the words in prompts."""
+    """State which facts about the classes are assumed to be public: their names, or only the words in prompts."""
     if not plan.data.words:
         return f"class names: {', '.join(plan.labels)}"
     text = ", ".join(each or "nothing" for each in plan.data.words)
@@ -237,13 +237,13 @@ def _classes(plan: PublicPlan) -> str:
 
 
 def _encoder(plan: PublicPlan) -> list[str]:
-    """Name the encoder that private images are embedded with; empty without one."""
+    """Name the encoder that embeds private images; empty without one."""
     weights = f", weights with sha256 {plan.encoder.weights}" if plan.encoder.weights else ""
     return [f"encoder: {plan.encoder.name}{weights}"] if plan.encoder.name else []
 
 
 def _frame(plan: PublicPlan) -> str:
-    """Name the public frame in which private images are measured."""
+    """Name the public frame in which private embeddings are measured."""
     return (
         f"frame (centre and axes of the embeddings): computed from public images (sha256 {plan.encoder.frame}) and the "
         "run's candidates"
@@ -251,7 +251,7 @@ def _frame(plan: PublicPlan) -> str:
 
 
 def _subsample(plan: PublicPlan) -> list[str]:
-    """State what the guarantee covers if a run used only some of the owner's images."""
+    """State what the guarantee covers if a run drew only some of the owner's images; empty otherwise."""
     if plan.data.subsample is None:
         return []
     return [
@@ -262,7 +262,7 @@ def _subsample(plan: PublicPlan) -> list[str]:
 
 
 def list_unit_sizes(plan: PublicPlan) -> list[str]:
-    """State what is assumed to be public about the images of one unit, where runs may count images or patients."""
+    """State which facts about the number of images per unit are assumed to be public."""
     if plan.data.unit_size is not None:
         whose = "unit of any run on these data" if plan.unit in SINGLE else plan.unit
         return [f"at most {plan.data.unit_size} {plan.modality.nouns.many} per {whose}"]
@@ -271,7 +271,7 @@ def list_unit_sizes(plan: PublicPlan) -> list[str]:
 
 
 def _namespace(plan: PublicPlan) -> list[str]:
-    """State the owner's claim that unit names count only within their source; empty without a namespace."""
+    """State the owner's claim that unit names are valid only within their source; empty without a namespace."""
     if not plan.namespaced:
         return []
     return [
@@ -281,7 +281,7 @@ def _namespace(plan: PublicPlan) -> list[str]:
 
 
 def state_confinement(plan: PublicPlan) -> str:
-    """State what kept private files from the network, as the client claims; empty for a run without private data."""
+    """State how private files and the network were kept apart, as the client claims; empty without private data."""
     if plan.start is not None:
         return ""
     if plan.clinics is not None:
@@ -304,7 +304,7 @@ def name_confinement(plan: PublicPlan) -> str:
 
 
 def list_marks(plan: PublicPlan) -> list[str]:
-    """List warnings that cannot be switched off."""
+    """List the warnings that cannot be switched off."""
     marks = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
     if plan.privacy.forget_insecure:
         marks.append(

@@ -1,6 +1,6 @@
-"""The released dataset: its images, manifest and card, and the classifier beside them.
+"""The released dataset: its images, manifest and card, and the classifier that is released with them.
 
-It is post-processing of paid measurements, so it costs nothing: the run's epsilon covers it. A card has a
+A release is post-processing of paid measurements, so it costs nothing beyond the run's epsilon. A card has a
 front matter for programs, and a text.
 """
 
@@ -97,7 +97,7 @@ class DatasetRelease:
 def name_files(
     plan: PublicPlan, population: Mapping[str, Sequence[Candidate | Chosen]]
 ) -> dict[str, Candidate | Chosen]:
-    """Return the release path of each image or text of a dataset; one that was chosen twice appears once."""
+    """Return the release path of each image or text of a dataset. An item that was chosen twice appears once."""
     suffix = find_medium(plan.modality.kind).suffix
     return {f"{label}/{each.id}{suffix}": each for label, of_class in population.items() for each in of_class}
 
@@ -121,16 +121,14 @@ def make_classifier(
         stored: Returns a stored measurement by digest.
 
     Returns:
-        float64 ``centre`` ``(d,)``, ``axes`` ``(d, k)`` and ``means`` ``(classes, k)``, classes in the plan's
-        order. If
-        private images were measured in a released appearance, also the six numbers of ``appearance``, which
-        images must
-        be given first. None for a run without a classifier.
+        float64 ``centre`` ``(d,)``, ``axes`` ``(d, k)`` and ``means`` ``(classes, k)``, with classes in the plan's
+        order. If private images were measured in a released appearance, also the six numbers of ``appearance``,
+        which an image must be given before it is classified. None for a run without a classifier.
 
     Raises:
-        TranscriptError: The stored measurement is not of this form.
+        TranscriptError: The stored measurement is not a release of class means.
     """
-    # The first measurement is the only one: class means are released once, in resumed and extended runs, too.
+    # Class means are measured once per run, even if the run is resumed or extended, so take the first measurement.
     measured = next((each.measured for each in receipts if each.iteration and each.measured), "")
     if not plan.centre_first or not measured:
         return None
@@ -145,7 +143,7 @@ def make_classifier(
     if plan.method.appearance == "matched":
         first = next(each for each in receipts if not each.iteration)
         kept["appearance"] = Appearance.released(first.values).vector
-    # Contiguous, because safetensors would write a view's whole base.
+    # Contiguous, because for a view safetensors would write the whole underlying array.
     return save({name: np.ascontiguousarray(array) for name, array in kept.items()})
 
 
@@ -176,7 +174,7 @@ def write_front_matter(plan: PublicPlan, promised: Guarantee, images: int, form:
 
 
 def collect_facts(plan: PublicPlan, promised: Guarantee) -> dict[str, Any]:
-    """Return a card's facts for programs: method, ε, δ, neighbour relation and unit, as in the manifest."""
+    """Return a card's facts for programs: method, ε, δ, neighbour relation and unit, equal to those in the manifest."""
     drawn = {} if promised.epsilon_drawn is None else {"epsilon_drawn": promised.epsilon_drawn}
     return {
         "method": plan.method.name,
@@ -189,16 +187,16 @@ def collect_facts(plan: PublicPlan, promised: Guarantee) -> dict[str, Any]:
 
 
 def _tags(plan: PublicPlan) -> Iterator[str]:
-    """Yield tags to find the dataset by, and warnings as tags."""
+    """Yield tags for finding the dataset, and warnings as tags."""
     yield "pcevolve"
     yield "synthetic" if plan.library is None else "public-images"
     yield "differential-privacy" if plan.secure else "insecure-no-privacy"
 
 
 def _describe_features(plan: PublicPlan, images: int, form: Form | None) -> Iterator[str]:
-    """Yield ``dataset_info`` for hubs, if the columns are those that ``datasets`` loads."""
+    """Yield ``dataset_info`` for hubs, if its columns are the columns that the ``datasets`` library loads."""
     kind, medium = plan.modality.kind, find_medium(plan.modality.kind)
-    # A tar's columns are its suffixes, and only folders of images have columns.
+    # A tar's columns are the suffixes of its files, and among folders only those of images have columns.
     if form == "webdataset" or (form is None and not medium.has_folder_features):
         return
     names = {str(number): label for number, label in enumerate(_list_loaded(plan, form))}
@@ -213,7 +211,7 @@ def _describe_features(plan: PublicPlan, images: int, form: Form | None) -> Iter
 
 
 def _list_loaded(plan: PublicPlan, form: Form | None) -> Sequence[str]:
-    """Return class names in the order of their numbers: as written, or as folders are read."""
+    """Return class names in the order of their numbers: the plan's order in an export, alphabetical in folders."""
     return plan.labels if form is not None else sorted(plan.labels)
 
 
@@ -247,7 +245,7 @@ def write_card(release: DatasetRelease, files: Sequence[ReleasedImage], form: Fo
 
 
 def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
-    """State where the files are listed, or the number of each class."""
+    """State where the files are listed; in an export, list the number of each class."""
     if form is None:
         return "`manifest.json` lists every file with its digest and names the transcript that proves what was sent.\n"
     numbers = "".join(f"{number}. {quote_code(label)}\n" for number, label in enumerate(plan.labels))
@@ -255,7 +253,7 @@ def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
 
 
 def _what(release: DatasetRelease, files: Sequence[ReleasedImage]) -> str:
-    """State how many images there are, how many are distinct, and their origin."""
+    """State how many images the dataset has, how many are distinct, and where they come from."""
     plan, nouns = release.plan, release.plan.modality.nouns
     kind = nouns.one
     differ = len({each.sha256 for each in files})
@@ -295,7 +293,7 @@ def _usefulness(found: Assessment | None, plan: PublicPlan) -> str:
 
 
 def _provider(plan: PublicPlan) -> str:
-    """Describe the provider and its retention, as the owner states them."""
+    """Describe the provider and its retention of data, in the owner's words; empty if the owner states neither."""
     if not (plan.provider.operator or plan.provider.retention):
         return ""
     rows = "".join(f"- {title}: {quote_code(text)}\n" for title, text in describe_provider(plan))
@@ -303,7 +301,7 @@ def _provider(plan: PublicPlan) -> str:
 
 
 def _classifier(plan: PublicPlan) -> str:
-    """Describe the classifier beside the images and what it needs; empty for a run that has none."""
+    """Describe the released classifier and its requirements; empty for a run without one."""
     if not plan.centre_first:
         return ""
     candidates = (

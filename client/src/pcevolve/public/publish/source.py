@@ -1,7 +1,6 @@
-"""A release that another run starts from: its images, and what that run's plan must say about it.
+"""A release that another run starts from: its images, and the required statements about it in that run's plan.
 
-The process that begins such a run reads it here, and so does an audit that is given the run; both find the
-same.
+The process that begins such a run uses this module, and so does an audit of the run, so that both agree.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ KEPT: Final = (
     "unit", "namespaced", "privacy", "encoder.name", "encoder.weights", "noise", "earlier", "secrecy",
     "clinics",
 )  # fmt: skip
-"""Fields that a plan takes over from the run whose release it starts from: requests, and promises."""
+"""Fields that a plan copies from the run whose release it starts from: settings of requests, and promises."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +67,14 @@ class SourceRun:
         return hashlib.sha256(self.run.record.layout.manifest.read_bytes()).hexdigest()
 
     def describe(self, strength: float | None) -> Start:
-        """Return what a plan says about the release that it varies with a strength."""
+        """Return a plan's statement about the release, given the strength of its variations."""
         images = tuple(
             tuple(hashlib.sha256(each).hexdigest() for each in of_class) for of_class in self.files
         )
         return Start(manifest=self.manifest, images=images, strength=strength, events=self.run.record.events)
 
     def find_differences(self, plan: PublicPlan) -> Iterator[str]:
-        """Yield each difference between this release and what a plan that starts from it says."""
+        """Yield each difference between this release and the statement in a plan that starts from it."""
         if plan.start != self.describe(None if plan.start is None else plan.start.strength):
             yield "the plan names other images, or another cost, than the release has"
         for name in KEPT:

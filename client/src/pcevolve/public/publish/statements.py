@@ -1,4 +1,4 @@
-"""Statements for those responsible for the data: a unit's loss, the provider, and how a third party checks."""
+"""Statements for the people responsible for the data: privacy loss, provider, and checks by a third party."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def list_statements(plan: PublicPlan, events: Iterable[Event]) -> Rows:
 
 
 def _state_losses(plan: PublicPlan, paid: list[Event]) -> Rows:
-    """State the run's ε, the sum over the ledger's runs, and the cap, for a unit of the whole folder, drawn or not."""
+    """State the run's ε, the sum over the ledger's runs, and the cap, for any unit of the folder, drawn or not."""
     if not plan.secure:
         return [("Privacy loss of this run", f"no guarantee, so no sum and no cap: {NO_GUARANTEE}")]
     if not paid:
@@ -52,7 +52,7 @@ def _state_losses(plan: PublicPlan, paid: list[Event]) -> Rows:
 
 
 def describe_provider(plan: PublicPlan) -> Rows:
-    """Describe the provider and its retention, in the owner's words."""
+    """Describe the provider and its retention of data, in the owner's words."""
     statements = (
         ("Provider", plan.provider.operator),
         ("What it keeps of what it was sent", plan.provider.retention),
@@ -63,7 +63,7 @@ def describe_provider(plan: PublicPlan) -> Rows:
 
 
 def list_checks(plan: PublicPlan) -> Rows:
-    """List commands for a third party that has only the run's folder or its pack, and what each shows."""
+    """List commands for a third party that has only the run's folder or its pack, and what each command shows."""
     source = " --from SOURCE" if plan.start is not None else ""
     audit = f"pcevolve audit FOLDER{source}"
     rows = [

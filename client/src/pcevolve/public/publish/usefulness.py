@@ -1,8 +1,8 @@
-"""An estimate of a dataset's use when its run has ended: three post-processed metrics and a verdict.
+"""Estimate a dataset's usefulness at the end of its run, from three post-processed metrics, and give a verdict.
 
-Post-processing of released numbers and public images, so it costs nothing and is public. The bounds were set
-on private sets of images with known truth; sets of texts needed one more. docs/results/verdict.md states how
-often the verdict is right.
+The metrics are post-processing of released numbers and public images, so they cost nothing and are public. The
+bounds were set on private sets of images whose usefulness was known; sets of texts needed one more bound.
+docs/results/verdict.md states how often the verdict is right.
 
 >>> Assessment(classes_apart=9.0, distance=0.4, nearest=0.2, agreement=0.9, words_agree=0.1).word("image")
 'useful'
@@ -18,7 +18,7 @@ from pcevolve.public.modality import MODALITIES, Kind, Modality
 from pcevolve.public.publish.assessed import AssessedFigures
 
 LEAST_SHOWN: Final = 1e-4
-"""Chances below it are not distinguished."""
+"""Smallest printed chance; smaller chances are printed as "less than" this."""
 
 Word = Literal["useful", "doubtful", "not useful"]
 
@@ -28,17 +28,18 @@ class Bounds:
     """Bounds between the verdicts.
 
     Attributes:
-        distinct: Standard deviations of the noise from which on released classes surely differ. Noise alone
-            separates two classes that far in 3 of 100 releases (a chi-squared of 16 degrees), and more
-            classes less often.
-        near: Clip radii up to which a dataset's images are of the domain, with the noise's contribution
-            subtracted.
-        strange: Clip radii beyond which the nearest quarter of each class's images shows another domain,
-        uniform: if it also lies off by more than this share of the mean distance. If a few images show the domain, the
-            nearest quarter is much nearer than the rest.
-        far: Clip radii beyond which texts may be of another domain; the nearest ones say little.
-        alike: Cosine from which on the dataset's classes differ as the released ones do.
-        matched: Share of the images made from words alone, beyond chance, from which on paying adds nothing.
+        distinct: Standard deviations of the noise from which on released classes certainly differ. Noise alone
+            separates two classes this far in 3 of 100 releases (chi-squared with 16 degrees of freedom). It
+            separates more classes this far less often.
+        near: Clip radii up to which a dataset's images belong to the domain, minus the noise's contribution.
+        strange: Clip radii beyond which the nearest quarter of each class's images shows another domain, provided
+            that ``uniform`` is also exceeded.
+        uniform: Share of the mean distance that the nearest quarter must also exceed. If a few images show the
+            domain, the nearest quarter is much nearer than the rest.
+        far: Clip radii beyond which texts may belong to another domain. For texts, the nearest items say little.
+        alike: Cosine from which on the dataset's classes differ in the same way as the released classes.
+        matched: Share of the images made from words alone, beyond chance, from which on spending epsilon adds
+            nothing.
     """
 
     distinct: float = 5.0
@@ -58,16 +59,16 @@ class Assessment(AssessedFigures):
 
     @classmethod
     def of(cls, figures: AssessedFigures) -> Self:
-        """Wrap computed figures."""
+        """Build an assessment from computed figures."""
         return cls(**figures.model_dump())
 
     def word(self, kind: Kind) -> Word:
         """Return the verdict on the dataset's likely use on private data, by the bounds for its kind.
 
-        A dataset whose nearest images are far from the release, and not much nearer than the others, is not
-        useful, whatever the other figures. A few images of the domain among many others may teach a classifier
-        enough. If noise hides whether classes differ, the verdict stays open. If words alone already draw the
-        classes, a paid dataset is not better, and the numbers do not say how good both are.
+        If the nearest images are far from the release, and not much nearer than the others, the dataset is not useful,
+        whatever the other figures are. A few images of the domain may still teach a classifier enough.
+        If noise hides whether classes differ, the verdict stays open. If words alone already draw the classes, a paid
+        dataset is no better, and the figures do not show how good either is.
         """
         hidden = self.classes_apart is not None and self.classes_apart < BOUNDS.distinct
         unlike = self.agreement is not None and self.agreement < BOUNDS.alike
@@ -83,15 +84,14 @@ class Assessment(AssessedFigures):
         return self.distance > BOUNDS.far and (self.agreement is None or self.agreement < far_unlike)
 
     def estimate(self, kind: Kind) -> str:
-        """Return the verdict as an estimate, because nothing was measured."""
+        """Return the verdict with the word "estimated", because nothing was measured on held-out data."""
         return f"estimated {self.word(kind)}"
 
     @property
     def confusion(self) -> float | None:
         """Probability that noise makes one of two such classes look like the other; None with one class.
 
-        It is the chance that a released class mean lies nearer to the other class's true mean than to its
-        own.
+        It is the probability that a released class mean is nearer to the other class's true mean than to its own.
         """
         return None if self.classes_apart is None else erfc(self.classes_apart / sqrt(8)) / 2
 
@@ -101,7 +101,7 @@ class Assessment(AssessedFigures):
         return self.classes_apart is not None and self.classes_apart < BOUNDS.distinct
 
     def reason(self, kind: Kind) -> str:
-        """State the numbers in a sentence without its full stop; ``kind`` is the dataset's kind."""
+        """State the figures in a sentence without its full stop; ``kind`` is the dataset's kind."""
         unlike, many = MODALITIES[kind].far_unlike, MODALITIES[kind].nouns.many
         strange = (
             f"the nearest quarter of them lies at {self.nearest:.2f} (a different domain is "
@@ -128,7 +128,7 @@ class Assessment(AssessedFigures):
         )
 
     def sentence(self, kind: Kind) -> str:
-        """Explain the verdict in plain words, with the figure that decides it; without a full stop."""
+        """Explain the verdict in plain words, with the deciding figure; without a full stop."""
         far, made = f"{self.distance:.2f} clipping radii from the released means", MODALITIES[kind]
         many = made.nouns.many
         if self.word(kind) == "useful":
@@ -163,7 +163,7 @@ class Assessment(AssessedFigures):
         )
 
     def advice(self, kind: Kind) -> str:
-        """Recommend a next step, in a sentence without its full stop; ``kind`` is the dataset's kind."""
+        """Recommend a next step in a sentence without its full stop; ``kind`` is the dataset's kind."""
         made = MODALITIES[kind]
         if self.word(kind) == "doubtful":
             if self.words_agree is not None and self.words_agree >= BOUNDS.matched:

@@ -1,4 +1,4 @@
-"""The report's first screen: facts for decision makers, as functions of the record."""
+"""The report's first screen: facts for decision makers, all computed from the record."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pcevolve.public.transcript.traffic import Attempt
 
 @dataclass(frozen=True)
 class Odds:
-    """The chances of an attacker, in words.
+    """An attacker's chances, in words.
 
     Attributes:
-        together: The figure for a unit that is in all releases known to the ledger; empty if there were none
-            before, or they cannot be summed.
+        together: The figure for a unit that is in all releases known to the ledger; empty if there were no earlier
+            releases, or their loss cannot be summed.
     """
 
     short: str
@@ -116,14 +116,14 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
 
 
 def _together(plan: PublicPlan, paid: list[Event]) -> str:
-    """State the figure together with earlier releases known to the ledger, for a unit in all of them."""
+    """State the attacker's chance for a unit that is in this run and in all earlier releases of the ledger."""
     if not plan.earlier.releases or plan.earlier.events is None:
         return ""
     return f"For it the figure is {count_found_members([*plan.earlier.events, *paid])} %."
 
 
 def _assumptions(plan: PublicPlan) -> tuple[str, ...]:
-    """Return the three most important assumptions; the whole list is further down."""
+    """Return the three most important assumptions. The report lists all of them further down."""
     counted = (
         f"What is protected is one {plan.unit}: a person who is in several of them is protected less."
         if plan.unit == plan.modality.kind
@@ -156,8 +156,7 @@ def _days(headers: Iterable[tuple[str, str]]) -> list[datetime]:
         if name.lower() == "date":
             try:
                 day = parsedate_to_datetime(value)
-                # "-0000" is UTC of an unknown place; the machine's own zone would make another page from the
-                # same record.
+                # "-0000" is UTC. The machine's own zone would make another page from the same record.
                 found.append(day.astimezone(UTC) if day.tzinfo else day.replace(tzinfo=UTC))
             except (ValueError, TypeError, OverflowError):
                 continue

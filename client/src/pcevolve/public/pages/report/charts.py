@@ -1,7 +1,7 @@
-"""Charts of the report and of comparisons: curves over iterations or other settings, and of secrets' protection.
+"""Charts of the report and of comparisons: curves over iterations or other settings, and secrets' protection.
 
-The SVG is written by hand. matplotlib writes a hundred paths in fixed colours for three lines of a page that
-is light or dark, and takes a second to load. altair draws by a script, which the page's policy forbids.
+The SVG is written by hand. For three lines, matplotlib writes a hundred paths in fixed colours, although the page
+may be light or dark, and takes a second to load. altair draws with a script, which the page's policy forbids.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 12.0, 34.0  # margins
 
 LEVEL = 0.95
 FEWEST = 3
-"""Fewest seeds for an interval; that of two is wider than the axis."""
+"""Fewest seeds for an interval. The interval of two seeds would be wider than the axis."""
 
 
 @dataclass(frozen=True)
 class FigureOverSeeds:
-    """A mean over seeds; ``half`` is half its interval at ``LEVEL`` by Student's t, None for under ``FEWEST`` seeds."""
+    """A mean over seeds. ``half`` is half its ``LEVEL`` interval (Student's t); None below ``FEWEST`` seeds."""
 
     mean: float
     half: float | None
@@ -39,7 +39,7 @@ class FigureOverSeeds:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> FigureOverSeeds:
-        """Summarise at least one figure."""
+        """Summarise one or more figures."""
         count, mean = len(values), float(np.mean(values))
         if count < FEWEST:
             return cls(mean, None, count)
@@ -51,7 +51,7 @@ class FigureOverSeeds:
 
 @dataclass(frozen=True)
 class Series:
-    """A line over the iterations, or over a chart's columns by their places.
+    """A line over the iterations, or over a chart's columns by their index.
 
     Attributes:
         errors: Half-lengths of error bars, one per value; empty for none.
@@ -78,10 +78,10 @@ class Chart:
     """One chart; every vertical axis starts at zero.
 
     Attributes:
-        summary: The message in words, for readers who cannot see the lines.
+        summary: The chart's message in words, for readers who cannot see the lines.
         top: Value that the vertical axis has to reach.
         limit: Name and value of a horizontal line that must not be crossed.
-        axis: What the horizontal axis counts; ``columns`` names its places if they are not numbers.
+        axis: Name of the horizontal axis; ``columns`` names its positions if they are not numbers.
     """
 
     title: str
@@ -100,24 +100,24 @@ class Chart:
 
     @property
     def points(self) -> int:
-        """The number of points of the longest line."""
+        """Number of points of the longest line."""
         return max((len(line.values) for line in self.series), default=0)
 
     @property
     def across(self) -> list[tuple[float, str]]:
-        """Ticks of the horizontal axis: place and label."""
+        """Ticks of the horizontal axis, as position and label."""
         if self.columns:
             return [(self.x(place), name) for place, name in enumerate(self.columns)]
         return [(self.x(each), str(int(each))) for each in choose_ticks(self.last, 6) if each == int(each)]
 
     @property
     def up(self) -> list[tuple[float, str]]:
-        """Ticks of the vertical axis: place and label."""
+        """Ticks of the vertical axis, as position and label."""
         return [(self.y(each), self.spell(each)) for each in choose_ticks(self.top, 4)]
 
     @property
     def limit_y(self) -> float | None:
-        """Height of the limit in SVG units from the top; None without a limit."""
+        """Distance of the limit from the top, in SVG units; None without a limit."""
         return None if self.limit is None else self.y(self.limit[1])
 
     def x(self, iteration: float) -> float:
@@ -169,7 +169,7 @@ class AccuracyPoint:
     """Accuracy of a classifier trained on one population; shown only if the test data are public.
 
     Attributes:
-        voted: Whether the run selected by that judge, whose figure then flatters the selection.
+        voted: True if this judge's encoder also selected the images. Its figure then flatters the selection.
     """
 
     name: str
@@ -186,7 +186,7 @@ def spell_percent(value: float) -> str:
 
 
 def sum_spent(run: FinishedRun) -> list[float]:
-    """Return the ε spent at the run's δ by the end of each iteration; selecting the dataset counts to the last."""
+    """Return the ε spent by the end of each iteration, at the run's δ. The last includes selecting the dataset."""
     last = run.plan.method.iterations
     paid = [(min(each.iteration, last), event) for each in run.record.receipts for event in each.events]
     return [
@@ -195,7 +195,7 @@ def sum_spent(run: FinishedRun) -> list[float]:
 
 
 def draw_curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:
-    """Draw all charts with enough points; an INSECURE run has none of ε."""
+    """Draw all charts that have enough points. An INSECURE run has no chart of ε."""
     counted = [point for point in accuracy if not point.voted]
     charts = [_accuracy(counted)] if counted else []
     if run.plan.method.iterations:
@@ -252,7 +252,7 @@ def _bytes(traffic: TrafficTable) -> Iterator[Chart]:
 
 
 DECADES = 6
-"""Decades of the axis: it begins with a guess that is right in one of a million cases."""
+"""Decades of the axis, which begins at a guess that is right in one of a million cases."""
 STEPS = 8
 """Points of a curve per decade."""
 
@@ -263,7 +263,7 @@ class Protection:
 
     Attributes:
         guess: The line of an attacker who did not see the run.
-        after: The upper bound for an attacker who did.
+        after: The upper bound for an attacker who saw the run.
     """
 
     secrecy: Secrecy
@@ -304,5 +304,5 @@ def _y(bound: float) -> float:
 
 
 def _share(probability: float) -> float:
-    """Return a probability's share of the axis's length; rarer ones lie at its beginning."""
+    """Return a probability's position as a share of the axis; probabilities below the axis's range are at its start."""
     return max(0.0, 1 + math.log10(probability) / DECADES)

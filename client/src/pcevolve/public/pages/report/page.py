@@ -1,4 +1,4 @@
-"""Build the report page: one file with styles, pictures and charts inside and no script."""
+"""Build the report page: one file that contains its styles, pictures and charts, and no script."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from pcevolve.public.selectors.rounds import uniform_lift
 from pcevolve.public.transcript.reader import FinishedRun, RunReader
 
 CONTROL, SHOTS = "random control", "private shots"
-"""Names of points that are not the run's own."""
+"""Names of the points that are not the run's own."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Glance:
 
     @classmethod
     def of(cls, run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> Glance | None:
-        """Return the glance of a run whose accuracy a judge that did not vote measured on public images; else None."""
+        """Return the glance of a run; None unless a judge that did not vote measured accuracy on public images."""
         trusted = [point for point in accuracy if not point.voted]
         if not trusted or run.plan.modality.refuses_sheets:
             return None
@@ -80,7 +80,7 @@ class Glance:
 
 
 def _figures(method: str, points: Sequence[AccuracyPoint]) -> list[tuple[str, AccuracyPoint]]:
-    """Name each point in words; of points with one name, keep the first and the last iteration's."""
+    """Give each point its title. Of several points with one name, keep those of the first and the last iteration."""
     ordered = sorted(points, key=lambda each: each.iteration)
     of_run = [each for each in ordered if each.name == method]
     last = {each.name: each for each in ordered}
@@ -103,12 +103,12 @@ def write_report(
     others: Mapping[str, RunReader] = NO_OTHERS,
     measured: Mapping[str, Any] = NO_OTHERS,
 ) -> Path:
-    """Write the page about a finished run; an existing one is replaced.
+    """Write the page about a finished run; an existing page is replaced.
 
     Args:
-        accuracy: Figures on held-out data, for the owner's own page: they do not follow from the transcript.
+        accuracy: Figures on held-out data, for the owner's own page. They do not follow from the transcript.
         page: Target; by default ``report.html`` in the run's folder, which may be shared.
-        others: Finished runs on the same classes to show beside it, by name, for the owner's page.
+        others: Finished runs on the same classes, by name, to compare with on the owner's page.
         measured: Verdict, sentence and advice from figures on held-out data, for the owner's page.
 
     Raises:
@@ -129,7 +129,7 @@ def render(
     others: Mapping[str, FinishedRun] = NO_OTHERS,
     measured: Mapping[str, Any] = NO_OTHERS,
 ) -> str:
-    """Render the page; every string from the run is escaped. ``wire_page`` is linked if it lies beside it."""
+    """Render the page. Every string from the run is escaped. ``wire_page`` is a page in the same folder to link to."""
     style = inline_parts(read_style(), read_own("report/chart.css"), read_own("report/page.css"))
     return compile_template(run.plan.modality.kind).render(
         {
@@ -192,7 +192,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
 
 
 def list_settings(plan: PublicPlan) -> Described:
-    """Describe the settings of a plan beside its prompts."""
+    """Describe the settings of a plan, without its prompts."""
     made = plan.modality
     return [
         *made.extra_prompts,

@@ -18,11 +18,11 @@ from pcevolve.public.transcript.reader import FinishedRun
 from pcevolve.public.transcript.records import Received, RecordedRelease
 
 Shares = tuple[tuple[int, str], ...]
-"""Number of images and their prompt; the most images first."""
+"""Prompts with their numbers of images, in descending order."""
 
 
 def count_prompts(run: FinishedRun) -> dict[str, Shares]:
-    """Count the prompts of each class's images, by label; variations of an image have none."""
+    """Count the images of each class by prompt. Variations of an image have no prompt."""
     plan, state = run.plan, RunState(run.plan)
     if not plan.provider.prompts:
         return {}
@@ -51,7 +51,7 @@ TILES = 500  # in the whole page; keeps it under 4 MB
 
 @dataclass(frozen=True)
 class Tile:
-    """One candidate; ``receipt`` allowed it to be sent back, None if it was not chosen."""
+    """One candidate. ``receipt`` allowed sending it back; None if it was not chosen."""
 
     id: str
     picture: PagePicture
@@ -69,7 +69,7 @@ class SheetRow:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One class over the run; ``prompts`` counts the dataset's images by prompt, if the class has several."""
+    """One class over the run. ``prompts`` counts the dataset's images by prompt, if the class has several."""
 
     label: str
     prompts: Shares
@@ -93,7 +93,7 @@ def draw_sheets(run: FinishedRun) -> list[Sheet]:
 
 
 def show_dataset(run: FinishedRun, label: str, title: str, count: int) -> SheetRow:
-    """Show some images of a class of the dataset, evenly spread over it."""
+    """Show some images of a class of the dataset, spread evenly over the class."""
     plan = run.plan
     files = (each for each in run.manifest.files if each.label == label)
     whole = [Chosen(each.candidate, each.received_sha256) for each in files]
@@ -112,14 +112,14 @@ def show_opening(run: FinishedRun, count: int) -> SheetRow:
 
 
 def spread_evenly(count: int, wanted: int) -> list[int]:
-    """Choose at most ``wanted`` of ``range(count)``, evenly spread, including the first and the last."""
+    """Choose at most ``wanted`` of ``range(count)``, spread evenly, including the first and the last."""
     if count <= wanted:
         return list(range(count))
     return [round(place * (count - 1) / (wanted - 1)) for place in range(wanted)]
 
 
 def show_beside(runs: Mapping[str, FinishedRun]) -> list[Sheet]:
-    """Show some images of each run's dataset, class by class; empty if there is nothing to compare with.
+    """Show some images of each run's dataset, class by class; empty if there is only one run.
 
     Raises:
         TranscriptError: A stored answer is missing or was changed.
@@ -132,7 +132,7 @@ def show_beside(runs: Mapping[str, FinishedRun]) -> list[Sheet]:
 
 
 def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int) -> Iterator[SheetRow]:
-    """Yield the populations that are shown, and the dataset if it is not the last of them."""
+    """Yield the populations that are shown, and the dataset unless it is the last population."""
     plan = run.plan
     chosen = _list_sent_back(run, label)
     wanted = find_released_appearance(run.receipts.values())

@@ -1,1 +1,1 @@
-"""A page with everything that left, made from public records alone."""
+"""A page with everything that was sent, made from public records alone."""

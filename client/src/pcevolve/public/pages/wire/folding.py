@@ -1,6 +1,6 @@
-"""Bodies of requests and answers for people: their fields, folded if they are long.
+"""Prepare bodies of requests and answers for people: list their fields, and fold long ones.
 
-Nothing is left out silently: a fold states its length, and the rest of the page holds every attempt.
+Nothing is omitted silently: a fold states its length, and the page lists every attempt.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WIDE = 24  # characters that no longer fit beside another field
 
 @dataclass(frozen=True)
 class Part:
-    """Text, or an image in its place; ``left_out`` counts characters that are not shown."""
+    """A piece of text, or an image. ``left_out`` counts characters that are not shown."""
 
     text: str
     image: str | None = None
@@ -33,14 +33,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Field:
-    """A value and its place, such as ``init_images[0]``."""
+    """A value and its path in the body, such as ``init_images[0]``."""
 
     name: str
     parts: tuple[Part, ...]
 
     @property
     def wide(self) -> bool:
-        """True if it needs a line of its own."""
+        """True if the field needs a separate line."""
         return any(each.image or len(each.text) > WIDE for each in self.parts)
 
 
@@ -49,14 +49,14 @@ class _Pairs(tuple[tuple[str, Any], ...]):
 
 
 def list_fields(text: str) -> tuple[list[Field], int]:
-    """Return the fields of a body, and how many more there are; a body that is neither JSON nor a form is one field."""
+    """Return the first fields of a body, and how many others it has. Other bodies than JSON or forms are one field."""
     pairs = list_leaves(text)
     shown = [Field(name, tuple(split_parts(value))) for name, value in pairs[:MOST_FIELDS]]
     return shown, len(pairs) - len(shown)
 
 
 def list_leaves(text: str) -> list[tuple[str, str]]:
-    """Return name and whole value of each field of a body; images are placeholders in the values."""
+    """Return name and complete value of each field of a body; images in the values are placeholders."""
     try:
         loaded = json.loads(
             text, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str
@@ -68,7 +68,7 @@ def list_leaves(text: str) -> list[tuple[str, str]]:
 
 
 def cut(text: str, most: int = MOST_CHARACTERS) -> Part:
-    """Return the shown beginning of a text, and the number of characters left out."""
+    """Return the beginning of a text that is shown, and the number of characters that are not."""
     return Part(text[:most], left_out=max(0, len(text) - most))
 
 
@@ -84,7 +84,7 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
 
 
 def _form(text: str) -> list[tuple[str, str]]:
-    """Return the parts of a multipart form, each with its complete head; anything else is one whole."""
+    """Return the parts of a multipart form, each with its complete head. Any other body is one part."""
     form = _FORM.match(text)
     if form is None:
         return [(WHOLE, text)]
@@ -96,7 +96,7 @@ def _form(text: str) -> list[tuple[str, str]]:
 
 
 def split_parts(text: str) -> Iterator[Part]:
-    """Yield text and images in turn: splitting leaves text at even places and digests at odd ones."""
+    """Yield texts and images in order. Splitting leaves text at even indices and digests at odd ones."""
     for place, piece in enumerate(PLACEHOLDER.split(text)):
         if place % 2:
             yield Part("", piece)
@@ -111,7 +111,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class FoldedRequest:
-    """A request and the attempts with identical bytes; ``shown`` is the last usable one, which represents all."""
+    """A request and all attempts with the same bytes. ``shown`` is the last usable attempt, which represents all."""
 
     shown: Attempt
     again: tuple[Attempt, ...] = ()
@@ -123,7 +123,7 @@ class FoldedRequest:
 
 @dataclass(frozen=True)
 class FieldValue:
-    """A field's content, and the number of the first request with it."""
+    """A field's content, and the number of the first request that has it."""
 
     parts: tuple[Part, ...]
     first: int
@@ -134,8 +134,8 @@ class FieldColumn:
     """A field of several requests.
 
     Attributes:
-        values: Its distinct values, as many as are shown.
-        span: Least and greatest value, if all are whole numbers.
+        values: Its distinct values, up to ``MOST_VALUES``.
+        span: Least and greatest value, if all values are whole numbers.
     """
 
     name: str
@@ -145,7 +145,7 @@ class FieldColumn:
 
     @property
     def images(self) -> tuple[FieldValue, ...]:
-        """The values that are one image each."""
+        """The values that consist of one image each."""
         return tuple(each for each in self.values if len(each.parts) == 1 and each.parts[0].image)
 
     @property
@@ -155,13 +155,13 @@ class FieldColumn:
 
     @property
     def wide(self) -> bool:
-        """True if it needs a line of its own."""
+        """True if the field needs a separate line."""
         return self.different > 1 or not self.short
 
 
 @dataclass(frozen=True)
 class Group:
-    """Requests of one kind to one address with the same fields; ``unlisted`` ones are too many to list."""
+    """Requests of one kind to one address with the same fields. ``unlisted`` counts fields beyond the listed ones."""
 
     kind: str
     target: str
@@ -174,14 +174,14 @@ class Group:
 
     @property
     def rank(self) -> int:
-        """0 for requests with images, 1 for others with a body, 2 for those without."""
+        """0 for requests with images, 1 for other requests with a body, 2 for requests without a body."""
         if not self.body:
             return 2
         return int(not any(part.image for each in self.body for value in each.values for part in value.parts))
 
     @property
     def same(self) -> list[FieldColumn]:
-        """Fields of the body that have one value in all requests."""
+        """Fields of the body that have the same value in all requests."""
         return [each for each in self.body if each.different == 1]
 
     @property
@@ -196,7 +196,7 @@ def fold(
     """Fold a run's steps, in order: attempts with identical bytes are shown as one.
 
     Args:
-        faulty: Lines of the record with a fault; such an attempt is not folded, nor is an unproven one.
+        faulty: Lines of the record with a fault. An attempt on such a line is not folded, nor is an unproven one.
     """
     steps = list(steps)
     alike: dict[int, list[Attempt]] = defaultdict(list)
@@ -213,7 +213,7 @@ def fold(
 
 
 def group_requests(requests: Iterable[FoldedRequest]) -> list[Group]:
-    """Group requests by their fields; those with images come first."""
+    """Group requests by their fields; groups with images come first."""
     groups: dict[tuple[object, ...], list[tuple[FoldedRequest, list[Pair]]]] = defaultdict(list)
     for request in requests:
         sent, pairs = request.shown.sent, _body(request.shown)
@@ -228,7 +228,7 @@ def _request(attempts: Sequence[Attempt]) -> FoldedRequest:
 
 
 def _body(attempt: Attempt) -> list[Pair]:
-    """Return the fields of a body with their whole values; one field for a binary body, none without a body."""
+    """Return the fields of a body with their complete values. A binary body is one field; an empty body has none."""
     body = attempt.sent.body
     if body.text:
         return list_leaves(body.text)
@@ -253,7 +253,7 @@ def _group(members: Sequence[tuple[FoldedRequest, list[Pair]]]) -> Group:
 
 
 def _columns(numbers: Sequence[int], rows: Sequence[Sequence[Pair]]) -> Iterator[FieldColumn]:
-    """Return the columns of requests with the same fields; values are compared whole."""
+    """Yield the columns of requests with the same fields. Values are compared in full length."""
     for cells in zip(*rows, strict=True):
         first: dict[str, int] = {}
         for number, (_, value) in zip(numbers, cells, strict=True):

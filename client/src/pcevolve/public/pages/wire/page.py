@@ -1,7 +1,7 @@
 """The page with everything that crossed the wire.
 
-A picture is the background of a CSS class, so that its bytes appear once. ``img`` elements would repeat them
-wherever a prototype, its answer and its retries are shown.
+Each picture is the background of a CSS class, so that its bytes appear once. ``img`` elements would repeat the
+bytes wherever a prototype, its answer and its retries are shown.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Price:
 
 
 def price_receipts(receipts: Iterable[RecordedReceipt], plan: PublicPlan | None) -> dict[int, Price]:
-    """Return prices by the receipt's line in the transcript, for every unit of the private folder."""
+    """Return the price of each receipt for any unit of the private folder, by the receipt's line in the transcript."""
     events: list[Event] = []
     by_line = {}
     for each in receipts:
@@ -69,7 +69,7 @@ def price_receipts(receipts: Iterable[RecordedReceipt], plan: PublicPlan | None)
 
 
 def spell_event(event: Event) -> str:
-    """Return an event in words: ``2 × exponential, bounded range η = 2.5``."""
+    """Describe an event: ``2 × exponential, bounded range η = 2.5``."""
     times = f"{event.count} × " if event.count > 1 else ""
     meaning = PARAMETERS.get(event.mechanism)
     if meaning:
@@ -85,7 +85,7 @@ def _short(event: Event) -> str:
 
 
 def _loss(events: Sequence[Event], plan: PublicPlan | None) -> PrivacyLoss | None:
-    """Return the loss of events; None if a forged record has no plan, or events beyond any accountant."""
+    """Return the loss of events. None for a forged record without a plan, or with events that have no price."""
     if plan is None:
         return None
     try:
@@ -112,7 +112,7 @@ class WirePicture:
 
 
 class Gallery:
-    """Pictures by digest; the first ones that are added get the room."""
+    """Pictures by digest. Those that are added first get the available bytes."""
 
     def __init__(
         self, file: Callable[[str], bytes], kind: Kind = "image", most_bytes: int = MOST_PICTURE_BYTES
@@ -131,11 +131,11 @@ class Gallery:
 
     @property
     def style(self) -> str:
-        """Return the CSS rules that show the pictures, each as the background of its own class."""
+        """The CSS rules that show the pictures, each as the background of its own class."""
         return "\n".join(self._rules)
 
     def hang(self, digest: str) -> None:
-        """Write the thumbnail of an image, unless it exists."""
+        """Make the thumbnail of an image, unless it exists."""
         if digest not in self._pictures:
             self._pictures[digest] = self._make(digest)
 
@@ -156,7 +156,7 @@ class Gallery:
         )
 
     def _frame(self, jpeg: bytes, length: int) -> WirePicture:
-        """Return a picture with a name of its own; ``length`` is the original's."""
+        """Return a picture with a CSS class of its own; ``length`` is the length of the original in bytes."""
         name = f"p{len(self._rules)}"
         rule = f".{name}{{background-image:url({encode_uri(jpeg)})}}"
         self._bytes_left -= len(rule)
@@ -171,9 +171,9 @@ _LINE = re.compile(r"\(line (\d{1,9})\)")
 def render_viewer(
     run: RunReader, findings: Sequence[Finding], most_picture_bytes: int = MOST_PICTURE_BYTES
 ) -> bytes:
-    """Render the page: a function of the transcript and the audit's findings; all strings are escaped.
+    """Render the page from the transcript and the audit's findings alone. All strings are escaped.
 
-    The run may be unfinished or damaged: the page says so and shows what can be read.
+    The run may be unfinished or damaged. The page then states the fault and shows all readable entries.
     """
     reasons = Reasons.of(run.traffic)
     kind = "image" if run.plan is None else run.plan.modality.kind
@@ -208,7 +208,7 @@ def _assets(gallery: Gallery) -> dict[str, Any]:
 
 
 def _verdict(run: RunReader, findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return the verdict at the top of the page; without any finding nothing has been shown to hold."""
+    """Return the verdict at the top of the page. Without findings, it states that nothing was checked."""
     faults = [fault for finding in findings for fault in finding.faults]
     if run.trouble is not None and run.trouble not in faults:
         faults.insert(0, run.trouble)
@@ -255,7 +255,7 @@ def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, 
 def _list_statements(traffic: Traffic) -> list[tuple[str, str]]:
     """Return statements about the run.
 
-    Empty for a forged record without a plan, or with events beyond any accountant.
+    The list is empty for a forged record without a plan, or with events that no accountant can price.
     """
     if traffic.plan is None:
         return []
@@ -267,7 +267,7 @@ def _list_statements(traffic: Traffic) -> list[tuple[str, str]]:
 
 
 def _steps(steps: Sequence[FoldedRequest | RecordedReceipt]) -> dict[str, Any]:
-    """Return all steps in order, each request once; all that left; and the start of each iteration."""
+    """Return all steps in order with each request once, the requests in groups, and the start of each iteration."""
     requests = [each for each in steps if isinstance(each, FoldedRequest)]
     return {
         "steps": steps,
@@ -278,7 +278,7 @@ def _steps(steps: Sequence[FoldedRequest | RecordedReceipt]) -> dict[str, Any]:
 
 
 def list_hosts(attempts: Iterable[Attempt]) -> list[str]:
-    """List every host that a request was sent to or names, in order of appearance."""
+    """List every host that a request was sent to or names in a header, in order of appearance."""
     named: dict[str, None] = {}
     for each in attempts:
         named.setdefault(_host(each.sent.url))
@@ -306,7 +306,7 @@ def _rounds(steps: Iterable[FoldedRequest | RecordedReceipt]) -> dict[int, str]:
 
 
 def _hung(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> Gallery:
-    """Add sent images first, because they must be visible; received ones fill the remaining room."""
+    """Add sent images first, because they must be visible. Received images get the remaining bytes."""
     left = (each.digest for images in reasons.carried.values() for each in images)
     came = (each.digest for images in reasons.brought.values() for each in images)
     choices = (choice for each in traffic.receipts for choice in each.receipt.choices)
