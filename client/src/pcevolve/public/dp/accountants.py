@@ -1,8 +1,8 @@
-"""Price events under pure, zero-concentrated, Renyi and Gaussian differential privacy. Arithmetic only.
+"""Compute ε for events under pure, zero-concentrated, Renyi and Gaussian differential privacy. Arithmetic only.
 
-Every accountant composes adaptively chosen events and turns the sum into an ε at a given δ. All results are rounded
-so that they never understate the loss, and depend on the multiset of events alone: a plan that fits a budget still
-fits when it is charged piece by piece.
+Each accountant adds up the losses of adaptively chosen events and converts the sum to an ε at a given δ. All
+results are rounded up, so they never understate the loss. They depend only on the multiset of events. A plan
+that fits a budget therefore still fits when its events are charged one at a time.
 
 >>> round(epsilon([Event("gaussian", "1", count=2)], delta=1e-5), 3)
 6.573
@@ -35,14 +35,14 @@ class Accountant(Protocol):
 
     @property
     def name(self) -> str:
-        """This accountant's name in plans, exports and reports, such as ``"zcdp"``."""
+        """The name of this accountant in plans, exports and reports, such as ``"zcdp"``."""
         ...
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
-        """The smallest ε that it can prove at ``delta``; inf where it can prove none.
+        """Return the smallest ε that this accountant can prove at ``delta``, or inf if it can prove none.
 
         Args:
-            events: The events, in any order. ε holds for the neighbour relation of their parameters.
+            events: The events, in any order. ε holds for the neighbour relation that their parameters assume.
             delta: In [0, 1).
 
         Raises:
@@ -52,7 +52,7 @@ class Accountant(Protocol):
 
 
 def merge(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Merge the events that look at private data: equal ones are counted together, in one canonical order."""
+    """Add up the counts of equal events and sort the result. Events that read no private data are dropped."""
     counts: Counter[tuple[MechanismName, Fraction]] = Counter()
     for event in events:
         if not event.free:
@@ -61,7 +61,7 @@ def merge(events: Iterable[Event]) -> tuple[Event, ...]:
 
 
 def above(value: Fraction) -> float:
-    """Return the smallest float that is not below ``value``: rounding never understates a loss."""
+    """Return the smallest float that is not below ``value``, so that rounding never understates a loss."""
     try:
         nearest = float(value)
     except OverflowError:
@@ -70,7 +70,7 @@ def above(value: Fraction) -> float:
 
 
 def pure_epsilon(events: Iterable[Event]) -> Fraction | None:
-    """Return the exact sum of pure ε; None if an event has no pure ε."""
+    """Return the exact sum of pure ε, or None if an event has no pure ε."""
     spent = merge(events)
     if any(event.mechanism == "gaussian" for event in spent):
         return None
@@ -83,7 +83,9 @@ class PureAccountant:
     name = "pure"
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
-        """Return the exact sum of the events' pure ε, rounded up, at any δ; inf if one of them is Gaussian.
+        """Return the exact sum of the events' pure ε, rounded up to a float, or inf if an event is Gaussian.
+
+        The result does not depend on ``delta``.
 
         Raises:
             ValueError: ``delta`` is not in [0, 1).
@@ -94,7 +96,9 @@ class PureAccountant:
 
 
 class ZcdpAccountant:
-    """ρ-zCDP: η²/8 for a bounded range η, ε²/2 for pure ε, 1/(2z²) for a noise multiplier z. ρ is summed exactly.
+    """ρ-zCDP, with ρ summed exactly.
+
+    A bounded range η costs ρ = η²/8, a pure ε costs ε²/2, and a noise multiplier z costs 1/(2z²).
 
     Source: Bun & Steinke 2016 (Propositions 1.3, 1.4, 1.6); bounded range: Cesar & Rogers 2021, Lemma 3.4.
     """
@@ -102,7 +106,7 @@ class ZcdpAccountant:
     name = "zcdp"
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
-        """Return ``ρ + 2 sqrt(ρ ln(1/δ))``, rounded up; inf at δ = 0 if an event looked at private data.
+        """Return ``ρ + 2 sqrt(ρ ln(1/δ))``, rounded up, or inf at δ = 0 if an event reads private data.
 
         Raises:
             ValueError: ``delta`` is not in [0, 1).
@@ -115,7 +119,7 @@ class ZcdpAccountant:
 
 
 class RenyiAccountant:
-    """Renyi DP at every order, from the exact curves of bounded range, pure ε and Gaussian noise.
+    """Renyi DP at every order, computed from the exact curves of bounded range, pure ε and Gaussian noise.
 
     Source: Mironov 2017; conversion: Canonne, Kamath & Steinke 2020, Proposition 12.
     """
@@ -123,9 +127,9 @@ class RenyiAccountant:
     name = "rdp"
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
-        """Minimise ``R_α + ln(1 - 1/α) - ln(δα)/(α - 1)`` over α > 1, rounded up; inf at δ = 0.
+        """Return the minimum of ``R_α + ln(1 - 1/α) - ln(δα)/(α - 1)`` over α > 1, rounded up, or inf at δ = 0.
 
-        Every α proves an ε: an inexact minimum overstates the loss and is still valid.
+        Every α proves a valid ε, so a search that misses the exact minimum only overstates the loss.
 
         Raises:
             ValueError: ``delta`` is not in [0, 1).
@@ -138,7 +142,7 @@ class RenyiAccountant:
 
 
 class GaussianAccountant:
-    """μ-GDP, exact for Gaussian noise alone: ``μ² = Σ count/z²``.
+    """μ-GDP with ``μ² = Σ count/z²``. It is exact for Gaussian noise and covers no other mechanism.
 
     Source: Dong, Roth & Su 2022, Corollary 3.3; Balle & Wang 2018, Theorem 8.
     """
@@ -148,7 +152,7 @@ class GaussianAccountant:
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
         """Return the smallest ε with ``Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2) <= δ``, rounded up.
 
-        It is inf if an event is not Gaussian.
+        The result is inf if an event is not Gaussian.
 
         Raises:
             ValueError: ``delta`` is not in [0, 1).
@@ -166,7 +170,7 @@ ACCOUNTANTS: tuple[Accountant, ...] = (PURE, ZCDP, RDP, GDP)
 
 
 def epsilon(events: Iterable[Event], delta: float) -> float:
-    """Return the least ε that any accountant proves for all events together; inf if none proves one at this δ.
+    """Return the least ε that any accountant proves for all events together, or inf if none proves one at this δ.
 
     Raises:
         ValueError: ``delta`` is not in [0, 1).
@@ -175,9 +179,9 @@ def epsilon(events: Iterable[Event], delta: float) -> float:
 
 
 def within(events: Iterable[Event], budget: Budget) -> bool:
-    """True if the events fit a budget.
+    """Return True if the events fit a budget.
 
-    Pure ε is compared exactly; the other accountants' ε after rounding up.
+    A sum of pure ε is compared exactly. The ε of the other accountants is compared after it was rounded up.
 
     Raises:
         ValueError: The budget's δ is not in [0, 1).
@@ -201,7 +205,7 @@ def _require_delta(delta: float) -> float:
 
 
 def _hopeless(spent: tuple[Event, ...], delta: float) -> bool:
-    # Only pure DP holds at δ = 0, and nothing bounds Gaussian noise of no width.
+    # At δ = 0 only pure DP gives a finite ε. Gaussian noise of width 0 gives none at any δ.
     bare = any(event.mechanism == "gaussian" and event.value == 0 for event in spent)
     return delta == 0 or bare
 
@@ -214,10 +218,10 @@ _RHO: dict[MechanismName, Callable[[Fraction], Fraction]] = {
 
 
 def gaussian_mu(spent: Iterable[Event]) -> float:
-    """Return μ of the composed Gaussian events, rounded up.
+    """Return the parameter μ of the composed Gaussian events, rounded up.
 
     Args:
-        spent: Gaussian events only, with a noise multiplier above 0.
+        spent: Gaussian events only, with noise multipliers above 0.
     """
     total = sum((event.count / event.value**2 for event in spent), Fraction(0))
     return math.sqrt(above(total)) * (1 + ROUNDING_SHARE)
@@ -227,8 +231,8 @@ def renyi_divergences(spent: Iterable[Event], orders: FloatArray) -> FloatArray:
     """Return the Renyi divergences of all events together between neighbouring datasets, rounded up.
 
     Args:
-        spent: The events; Gaussian ones with a noise multiplier above 0.
-        orders: float64, α - 1 > 0.
+        spent: The events. The noise multipliers of Gaussian events are above 0.
+        orders: The orders as float64 values α - 1 > 0.
 
     Returns:
         float64, one divergence for each order.
@@ -237,7 +241,10 @@ def renyi_divergences(spent: Iterable[Event], orders: FloatArray) -> FloatArray:
 
 
 def _renyi(event: Event, orders: FloatArray) -> FloatArray:
-    """Return the Renyi divergence of one event, rounded up; ``orders`` are α - 1, which is exact near α = 1."""
+    """Return the Renyi divergences of one event, rounded up.
+
+    ``orders`` are given as α - 1, because α itself would lose digits near 1.
+    """
     if event.mechanism == "exponential":
         return bounded_range_renyi(above(event.value), orders)
     linear = above(_RHO[event.mechanism](event.value)) * (1 + orders)

@@ -1,6 +1,6 @@
 """Curves of single mechanisms: Renyi divergences, and δ as a function of ε for Gaussian noise. Arithmetic only.
 
-All results are rounded up by more than the rounding error of their formulas, so that none understates a loss.
+All results are rounded up by more than the rounding error of their formulas, so they never understate a loss.
 
 >>> round(gaussian_epsilon(mu=1.0, delta=1e-5), 3)
 4.377
@@ -17,27 +17,28 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 ROUNDING_SHARE = 1e-12
-"""Bound on the relative rounding error of a formula: generous, for a few dozen operations of 2^-53 each."""
+"""Bound on the relative rounding error of a formula. A few dozen operations of 2^-53 each stay far below it."""
 SMALL_RANGE = 1e-7
-"""In nats.
+"""Smallest bounded range, in nats, at which the exact formula of a Renyi curve is used.
 
-Below it the simple bound on a Renyi curve is as good as exact, and the curve's formula loses its digits.
+Below this range the simple bound is as good, and the formula loses its significant digits.
 """
 
 
 def bounded_range_renyi(eta: float, orders: FloatArray) -> FloatArray:
     """Return the largest Renyi divergence of two distributions whose log-ratios span at most ``eta``, rounded up.
 
-    Two outcomes with log-ratios t and t - η attain it, at the t where its derivative vanishes: ``η - t =
-    ln(α/(α - 1)) + ln(1 - e^(-(α - 1)η)) - ln(1 - e^(-αη))``. It is at most η, and at most ``αη²/8``.
+    Two outcomes with log-ratios t and t - η attain the maximum, at the t where the derivative vanishes:
+    ``η - t = ln(α/(α - 1)) + ln(1 - e^(-(α - 1)η)) - ln(1 - e^(-αη))``. The divergence is at most η and at most
+    ``αη²/8``.
 
     Args:
         eta: Bounded range, in nats, >= 0.
-        orders: float64, α - 1 > 0.
+        orders: The orders as float64 values α - 1 > 0.
 
     Source: Dong, Durfee & Rogers 2020 for the two outcomes; Cesar & Rogers 2021 for η²/8-zCDP.
     """
-    # The two general bounds, for every η: the curve below is the least of all, but its formula loses its digits near 0.
+    # These two bounds hold for every η. The curve below is smaller, but its formula loses digits near 0.
     bound = np.fmin(eta, (1 + orders) * eta * (eta / 8) * (1 + ROUNDING_SHARE))
     if eta < SMALL_RANGE or not math.isfinite(eta):
         return bound
@@ -48,8 +49,9 @@ def bounded_range_renyi(eta: float, orders: FloatArray) -> FloatArray:
 def two_outcomes_renyi(eta: float, rest: FloatArray, orders: FloatArray) -> FloatArray:
     """Return the Renyi divergence of two outcomes with log-ratios ``eta - rest`` and ``-rest``, rounded up.
 
-    With p the first outcome's probability and w the rest, it is ``ln(p e^((α-1)(η-w)) + (1-p) e^(-(α-1)w)) /
-    (α-1)``. Near 0 the sum is barely above 1, so ``expm1`` is used to keep its digits.
+    Let p be the first outcome's probability and w be ``rest``. The divergence is then
+    ``ln(p e^((α-1)(η-w)) + (1-p) e^(-(α-1)w)) / (α-1)``. For a divergence near 0 the sum is barely above 1, so
+    ``expm1`` is used to keep its digits.
     """
     log_p = _log1mexp(rest) - _log1mexp(eta)
     log_q = _log1mexp(eta - rest) - rest - _log1mexp(eta)
@@ -61,7 +63,7 @@ def two_outcomes_renyi(eta: float, rest: FloatArray, orders: FloatArray) -> Floa
 
 
 def _log1mexp(x: FloatArray | float) -> FloatArray:
-    """``ln(1 - e^-x)`` for x >= 0, precise at both ends."""
+    """Return ``ln(1 - e^-x)`` for x >= 0, precise both near 0 and for large x."""
     with np.errstate(divide="ignore"):
         return np.where(
             np.less(x, math.log(2)), np.log(-np.expm1(np.negative(x))), np.log1p(-np.exp(np.negative(x)))
@@ -69,7 +71,7 @@ def _log1mexp(x: FloatArray | float) -> FloatArray:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return the smallest float ε with ``gaussian_delta(mu, ε) <= delta``; inf if no float is large enough.
+    """Return the smallest float ε with ``gaussian_delta(mu, ε) <= delta``, or inf if no float is large enough.
 
     Args:
         mu: Parameter of Gaussian differential privacy, > 0.
@@ -77,13 +79,13 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
     Source: Balle & Wang 2018, Theorem 8.
     """
-    # The zCDP conversion is never below the exact ε, so the answer lies under it.
+    # The zCDP conversion is never below the exact ε, so it is an upper limit for the search.
     low, high = 0.0, (mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta))) * (1 + ROUNDING_SHARE)
     if not math.isfinite(high):
         return math.inf
     if gaussian_delta(mu, low) <= delta:
         return low
-    # Down to neighbouring floats, and the upper one: nothing is left to be rounded the wrong way.
+    # Bisect down to neighbouring floats and return the upper one, so that the result cannot be rounded down.
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (low, middle) if gaussian_delta(mu, middle) <= delta else (middle, high)
     return high
@@ -92,21 +94,21 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """Return ``Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2)``, the δ of μ-GDP at ε, rounded up.
 
-    It is computed from logarithms, because both terms can overflow or underflow.
+    The difference is computed from logarithms, because both terms can overflow or underflow.
 
     Source: Dong, Roth & Su 2022, Corollary 2.13; Balle & Wang 2018, Theorem 8.
     """
     first = log_normal_cdf(mu / 2 - epsilon / mu)
     tail = log_normal_cdf(-mu / 2 - epsilon / mu)
-    # The gap is below 0 in exact arithmetic; what rounding can have taken from it is given back to δ.
+    # The gap is below 0 in exact arithmetic. A margin for its rounding error is subtracted, which makes δ larger.
     gap = min(epsilon + tail - first, 0.0) - 0.01 * ROUNDING_SHARE * (1 + epsilon - tail)
     return math.exp(first) * -math.expm1(gap) * (1 + ROUNDING_SHARE)
 
 
 def normal_cdf(x: float) -> float:
-    """Return Φ(x) to about 1e-13, also where Φ(x) is close to 0.
+    """Return Φ(x) with a relative error of about 1e-13, even if Φ(x) is close to 0.
 
-    It calls the C library: loading SciPy takes a quarter of a short command's time.
+    The function calls the C library, because loading SciPy would take a quarter of a short command's time.
     """
     return math.erfc(-x / math.sqrt(2)) / 2
 
@@ -118,9 +120,9 @@ _TERMS: Final = 6
 
 
 def log_normal_cdf(x: float) -> float:
-    """Return ``ln Φ(x)``, also where Φ(x) underflows.
+    """Return ``ln Φ(x)``, even if Φ(x) underflows.
 
-    Far below zero the alternating series of Φ(x)/φ(x) is used; the first omitted term bounds its error.
+    Far below zero the alternating series of Φ(x)/φ(x) is used. Its first omitted term bounds the error.
 
     Source: Abramowitz & Stegun 1964, 26.2.12.
     """
