@@ -1,11 +1,11 @@
-"""Distances of embeddings, nearest candidates and clusters; results do not depend on batch size, bit for bit.
+"""Distances of embeddings, nearest candidates and clusters. Results do not depend on the batch size, bit for bit.
 
-The results are private until a mechanism has drawn from them. Matrix products score all candidates for a
-block of points, in float32 and, where many candidates remain, in float64. A bound on the error rules out
-candidates that are certainly farther than enough others. Distances summed in a fixed order decide among the
-rest, so the answer equals brute force, whatever library multiplies and in whatever order. FAISS and
-scikit-learn instead return what their products round to, which depends on the block and the number of
-threads; FAISS is also slower (``benchmarks/nearest.py``).
+The results are private until a mechanism has drawn from them. Matrix products score all candidates for a block
+of points in float32, and again in float64 if many candidates remain. A bound on the error of these scores rules
+out candidates that are certainly too far away. The remaining candidates are compared by distances that are
+summed in a fixed order. The answer therefore equals brute force, whatever library multiplies the matrices and in
+whatever order. FAISS and scikit-learn return the rounded results of their products, which depend on the block
+and the number of threads. FAISS is also slower (``benchmarks/nearest.py``).
 
 >>> nearest_candidates(np.array([[0.0, 0.2], [2.0, 2.0]]), np.array([[0.0, 0.0], [3.0, 3.0]])).ravel().tolist()
 [0, 1]
@@ -26,26 +26,26 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Embeddings: TypeAlias = NDArray[np.floating[Any]]
-"""float64 ``(n, d)``, or float32 if it holds the same numbers; with float64 candidates the results are equal."""
+"""``(n, d)`` in float64, or in float32 if that holds the same numbers. With float64 candidates, results are equal."""
 
 FEW_PRODUCTS = 2**22
-"""Multiplications up to which comparing all pairs is faster than preparing a screen."""
+"""Number of multiplications up to which it is faster to compare all pairs than to prepare a screen."""
 BLOCK_ROWS = 256
-"""Points that a thread scores at a time."""
+"""Largest number of points that a thread scores at a time."""
 BLOCK_SCORES = 2**21
-"""Scores that a thread holds at a time: 8 MB in float32. With very many candidates a block has fewer points."""
+"""Largest number of scores that a thread holds at a time: 8 MB in float32. It limits the points of a block."""
 SPARE = 16
-"""Candidates beyond those asked for that a float32 screen may leave; if more remain, a float64 screen follows."""
+"""Extra candidates that a float32 screen may keep beyond ``count``. If it keeps more, a float64 screen follows."""
 BATCH_NUMBERS = 2**19
-"""Coordinates of differences held at a time: 4 MiB."""
+"""Number of coordinate differences that are held at a time: 4 MiB."""
 FINEST = 20
-"""Binary digits kept of the largest coordinate: squared distances of 1000 coordinates stay below 2**53."""
+"""Binary digits kept of the largest coordinate. Squared distances of 1000 coordinates then stay below 2**53."""
 MOST_STEPS = 30
-"""Most iterations of k-means, which mostly converges earlier."""
+"""Largest number of k-means iterations. Most runs converge earlier."""
 
 
 def nearest_candidates(points: Embeddings, candidates: FloatArray, count: int = 1) -> IntArray:
-    """Return the nearest candidates of each point; see ``nearest_of_some``."""
+    """Return the nearest candidates of each point. ``nearest_of_some`` describes the result."""
     return nearest_of_some(points, np.arange(len(points)), candidates, count)
 
 
@@ -53,27 +53,24 @@ def nearest_of_some(points: Embeddings, places: IntArray, candidates: FloatArray
     """Return the nearest candidates of some points in Euclidean distance, in bounded memory beside the points.
 
     Args:
-        points: Private embeddings ``(n, d)``, an array or a memory map, read in blocks of rows.
+        points: Private embeddings ``(n, d)``, an array or a memory map. They are read in blocks of rows.
         places: int64 ``(k,)``, rows of ``points``.
-        candidates: Public embeddings ``(m, d)``; a finite candidate is always nearer than one that is not
-            finite.
-        count: Candidates for each point, ``m`` at most.
+        candidates: Public embeddings ``(m, d)``. A finite candidate always counts as nearer than a candidate that
+            is not finite.
+        count: The number of candidates for each point, at most ``m``.
 
     Returns:
-        int64 ``(k, count)``: the first places of a stable argsort of ``((point - candidate) ** 2).sum()`` in
-        float64; a
-        point that is not finite gets the lowest indices. Row ``i`` is a function of point ``i`` and the
-        candidates, bit
-        for bit: no other point, order, block size or number of threads can change it. Adding or removing a
-            point
-        therefore adds or removes one vote, and replacing one moves one vote.
+        int64 ``(k, count)``: the first indices of a stable argsort of ``((point - candidate) ** 2).sum()`` in
+        float64. A point that is not finite gets the lowest indices. Row ``i`` depends on point ``i`` and the
+        candidates only, bit for bit. No other point, order, block size or number of threads can change the row.
+        Adding or removing a point therefore adds or removes one vote, and replacing a point moves one vote.
     """
     eligible = np.flatnonzero(np.isfinite(candidates).all(axis=1))
     if len(eligible) < count:
         eligible = np.arange(len(candidates))
     elif count == 1:
-        # An equal row cannot be nearer than the first of them, and of a
-        # provider's many copies each would have to be compared.
+        # A duplicate can never be chosen before the first copy, and a provider may send many copies, each of which
+        # would have to be compared.
         eligible = eligible[np.unique(find_firsts_of_equals(candidates[eligible]))]
     field = candidates[eligible].astype(np.float64)
     if len(places) * field.size <= FEW_PRODUCTS:
@@ -100,10 +97,11 @@ def find_firsts_of_equals(rows: Embeddings) -> IntArray:
 
 
 class _Search:
-    """Finds the ``count`` nearest candidates.
+    """A search for the ``count`` nearest candidates.
 
-    Its scores ``f = |s|² / 2 - <x, s>`` order candidates as their distances do. ``x`` and ``s`` are points
-    and candidates relative to the candidates' mean; this keeps their norms small, and with them the error.
+    The scores ``f = |s|² / 2 - <x, s>`` order candidates in the same way as their distances. ``x`` is a point and
+    ``s`` a candidate, both relative to the candidates' mean. Subtracting the mean keeps the norms small, and
+    therefore the errors.
     """
 
     def __init__(self, field: FloatArray, count: int) -> None:
@@ -113,13 +111,13 @@ class _Search:
             centred = field - self.centre
             halves = np.square(centred).sum(axis=1) / 2
             self._reach = float(np.sqrt(2 * halves.max()))
-            # One product is a whole score: of a point and 1, with minus a candidate and half its squared norm.
+            # One product gives the whole score: (point, 1) times (minus the candidate, half its squared norm).
             factor = np.concatenate([-centred.T, halves[None]])
             self._factors = {kind: factor.astype(kind) for kind in (np.float32, np.float64)}
 
     def find(self, points: FloatArray) -> IntArray:
         """Return the nearest candidates of each point, int64 ``(n, count)``."""
-        # Warnings would tell of single points; what overflows is compared one by one, or ties.
+        # A warning would reveal facts about single points. Scores that overflow are compared one by one or tie.
         with np.errstate(over="ignore", invalid="ignore"):
             kept = self._keep(points, np.float32)
             rows, columns, left = _list_kept(kept)
@@ -133,27 +131,29 @@ class _Search:
         return np.asarray(columns[starts[:, None] + np.arange(self._count)])
 
     def _keep(self, points: FloatArray, kind: type[np.floating[Any]]) -> BoolArray:
-        """Mark the candidates that may be among the ``count`` nearest, given the error; bool ``(n, m)``.
+        """Mark the candidates that may be among the ``count`` nearest, given the error. The result is bool ``(n, m)``.
 
-        Values that overflow rule nothing out: a comparison with NaN is false.
+        Scores that overflow rule no candidate out, because a comparison with NaN is false.
         """
         scores, error = self.score(points, kind)
         last = self._count - 1
         farthest = scores.min(axis=1) if not last else np.partition(scores, last, axis=1)[:, last]
-        # In float64 and rounded up, for a limit in float32 could be rounded below what may still be near.
+        # The limit is computed in float64 and rounded up. A limit computed in float32 could be rounded down, and then
+        # rule out a candidate that may still be near.
         limit = np.nextafter((farthest + 2 * error).astype(kind), kind(np.inf))
         ruled_out = scores > limit[:, None]
         return np.logical_not(ruled_out, out=ruled_out)
 
     def score(self, points: FloatArray, kind: type[np.floating[Any]]) -> tuple[Embeddings, FloatArray]:
-        """Return the scores ``(n, m)`` in a precision, and for each point a bound on their error.
+        """Return the scores ``(n, m)`` in the given precision, and a bound on the error for each point.
 
-        The bound holds for ``|score - f|``, and for the rounding of the float64 distances that decide. With
-        ``X = |x|``, ``S = max |s|``, ``d`` coordinates and ``e`` twice the unit roundoff, a product of ``d +
-        1`` terms is off by at most ``(d + 1) e (X S + S² / 2)`` in any order of summation (Higham 2002,
-        section 3.1). Rounding its factors adds ``e (X S + S² / 2)``, half a squared norm is off by ``d e S² /
-        4``, and half a squared distance by ``(d + 2) e (X + S)² / 4``: together less than ``(d + 3) e (X +
-        S)²``. Five more dimensions cover the rounding of the norms, the last summand covers underflow.
+        The bound covers ``|score - f|`` and the rounding of the float64 distances that decide in the end. Let
+        ``X = |x|`` and ``S = max |s|``, and let there be ``d`` coordinates. Let ``e`` be twice the unit roundoff. In
+        any order of summation, a product of ``d + 1`` terms has an error of at most ``(d + 1) e (X S + S² / 2)``
+        (Higham 2002, section 3.1). Rounding its factors adds ``e (X S + S² / 2)``. Half a squared norm has an error of
+        ``d e S² / 4``, and half a squared distance of ``(d + 2) e (X + S)² / 4``. The sum is less than
+        ``(d + 3) e (X + S)²``. The code uses ``d + 8``, which covers the rounding of the norms. The last summand covers
+        underflow.
         """
         centred = points - self.centre
         extended = np.ones((len(points), len(self.centre) + 1), dtype=kind)
@@ -165,7 +165,7 @@ class _Search:
         return extended @ self._factors[kind], error
 
     def _sort(self, points: FloatArray, rows: IntArray, columns: IntArray) -> IntArray:
-        """Sort the remaining candidates of each row by exact distance; ``rows`` ascend."""
+        """Sort the remaining candidates of each row by exact distance. ``rows`` must be in ascending order."""
         squared = np.empty(len(rows))
         for part in _slices(len(rows), max(1, BATCH_NUMBERS // points.shape[1])):
             difference = self._field[columns[part]] - points[rows[part]]
@@ -174,8 +174,8 @@ class _Search:
 
 
 def _list_kept(kept: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the rows and columns of the kept entries, row after row, and their number in each row."""
-    # A fifth of the time of numpy.nonzero, which takes longer of two dimensions than of one.
+    """Return the row and column indices of the kept entries, row by row, and the number of kept entries in each row."""
+    # ``numpy.nonzero`` would take five times as long: it is slower on two dimensions than on one.
     rows, columns = np.divmod(np.flatnonzero(kept), kept.shape[1])
     return rows, columns, np.bincount(rows, minlength=len(kept))
 
@@ -185,25 +185,25 @@ def _slices(length: int, step: int) -> Iterator[slice]:
 
 
 def are_single(values: Embeddings) -> bool:
-    """True if float32 holds these numbers exactly; NaN counts as exact."""
+    """Return True if float32 holds these numbers exactly. NaN counts as exact."""
     if values.dtype == np.float32:
         return True
     with np.errstate(over="ignore", invalid="ignore"):
         single = values.astype(np.float32)
-        # to look for NaN takes four times as long as to compare, and they are rare
+        # NaN is rare, and a comparison that accepts NaN takes four times as long, so the fast comparison comes first.
         return bool((single == values).all()) or np.array_equal(single, values, equal_nan=True)
 
 
 def distances(points: Embeddings, candidates: FloatArray) -> FloatArray:
-    """Return Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not."""
+    """Return Euclidean distances, float64 ``(points, candidates)``. They are not finite where a row is not finite."""
     return np.sqrt(squared_distances(points, candidates))
 
 
 def squared_distances(points: Embeddings, candidates: FloatArray) -> FloatArray:
-    """Return squared Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not.
+    """Return squared Euclidean distances, float64 ``(points, candidates)``. They are not finite where a row is not.
 
-    They are computed row by row: a point's distances depend on that point and the candidates alone, bit for
-    bit. A matrix product does not promise that.
+    They are computed row by row. The distances of a point therefore depend only on this point and the candidates,
+    bit for bit. A matrix product does not guarantee this.
     """
     squared = np.empty((len(points), len(candidates)))
     with np.errstate(invalid="ignore", over="ignore"):
@@ -213,14 +213,14 @@ def squared_distances(points: Embeddings, candidates: FloatArray) -> FloatArray:
 
 
 def find_centres(points: FloatArray, count: int) -> FloatArray:
-    """Find centres of at most ``count`` clusters of points by k-means, deterministically.
+    """Find the centres of at most ``count`` clusters of points by k-means. The result is deterministic.
 
-    k-means starts from rows at equal distances in the order of the points. A cluster that loses all its
-    points keeps its centre.
+    k-means starts from rows at equal distances in the order of the points. A cluster that loses all its points keeps
+    its centre.
 
     Args:
         points: Finite ``(n, d)``, n and d at least 1.
-        count: At least 1; if there are no more points than this, every point is a centre.
+        count: At least 1. If there are at most this many points, each point is a centre.
 
     Returns:
         float64 ``(clusters, d)``.
@@ -229,8 +229,8 @@ def find_centres(points: FloatArray, count: int) -> FloatArray:
     """
     if len(points) <= count:
         return points
-    # Whole numbers below 2**53 are added exactly in any order, so every
-    # machine with these embeddings finds these groups.
+    # Integers below 2**53 are added exactly in any order, so every machine with these embeddings finds the same
+    # clusters.
     exponent = FINEST - int(np.frexp(np.abs(points).max())[1])
     whole = np.rint(np.ldexp(points, exponent))
     found = whole[np.arange(count) * len(points) // count]

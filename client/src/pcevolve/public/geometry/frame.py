@@ -1,10 +1,10 @@
 """The public frame of reference of DP class means (centre, principal axes, clip radius), and rounding for the record.
 
-A frame comes from the encoder's public images, if it has some, joined with the synthetic candidates;
-otherwise from the candidates alone. No private data enters it. It is recorded with the means, so its numbers
-are rounded coarsely: finer digits differ between machines and could carry a message, and the clip makes any
-frame safe. Other recorded numbers are rounded to the scale of their noise, so that their digits carry nothing
-else.
+If the encoder comes with public images, a frame is computed from these images joined with the synthetic
+candidates. Otherwise it is computed from the candidates alone. No private data enters the frame. The frame is
+recorded with the means, so its numbers are rounded coarsely: finer digits differ between machines and could
+carry a hidden message. Any frame is safe, because private points are clipped. Other recorded numbers are rounded
+to the scale of their noise, so that their digits cannot carry other information.
 
 >>> Frame.of(np.eye(6)[:4]).axes.shape
 (6, 4)
@@ -26,20 +26,20 @@ from pcevolve.public.geometry.distances import Embeddings, FloatArray
 from pcevolve.public.geometry.ruler import MACHINE_SHARE
 
 Step: TypeAlias = "float | FloatArray"
-"""A power of two, to whose multiples numbers are rounded: one for all numbers, or one for each column."""
+"""A power of two. Numbers are rounded to its multiples: one step for all numbers, or one for each column."""
 ROUNDING_SHARE = 2.0**-10
 """Share of the noise's standard deviation below which digits carry no information."""
 CANDIDATES_SHARE = 1 / 3
-"""Weight of candidates beside public images: enough to represent a domain that only they show (decision 20)."""
+"""Weight of candidates joined with public images. It can represent a domain that only they show (decision 20)."""
 MOST_AXES = 16
-"""Principal axes that a frame keeps: noise is the same on each, and the first ones carry the most."""
+"""Number of principal axes that a frame keeps. Noise is the same on each axis, and the first axes carry the most."""
 AVERAGE_ERROR = 0.25
-"""Mean error of many embeddings, as a share of the largest error: axes turn by at most a third of the worst case."""
+"""Mean error of many embeddings, as a share of the largest error. It reduces the assumed turn of the axes."""
 STEP = 2.0**-9
-"""Step to which axes are rounded, and the centre as a share of the radius.
+"""The step to which axes are rounded, and the step of the centre as a share of the radius.
 
-The frame is recorded. Finer digits differ between machines and could carry a message; the clip makes any
-frame safe.
+The frame is recorded. Finer digits differ between machines and could carry a hidden message. Rounding costs no
+privacy, because any frame is safe after the clip.
 """
 
 
@@ -48,13 +48,13 @@ class Frame:
     """Public coordinates of embeddings.
 
     Attributes:
-        centre: float64 ``(d,)``, in multiples of ``step``, which is small against the radius.
-        axes: float64 ``(d, k)``; columns orthonormal up to rounding to ``STEP``, zero where candidates do not
-            differ.
+        centre: float64 ``(d,)``, in multiples of ``step``, which is small compared with the radius.
+        axes: float64 ``(d, k)``. The columns are orthonormal up to rounding to ``STEP``. A column is zero if the
+            candidates do not differ along it.
         radius: R > 0, the radius of the ball to which private points are clipped.
-        variances: float64 ``(k,)``, of the points that made the frame, along each axis.
-        step: The centre is rounded to its multiples: one step for all numbers or one for each.
-        doubt: How far another machine's rounded centre and axes may differ; None for a frame from a file.
+        variances: float64 ``(k,)``, the variances along each axis of the points from which the frame was made.
+        step: The step to which the centre is rounded: one step for all numbers, or one for each number.
+        doubt: How much the rounded centre and axes of another machine may differ. None for a frame from a file.
     """
 
     centre: FloatArray
@@ -72,9 +72,9 @@ class Frame:
         most: int = MOST_AXES,
         recorded: tuple[FloatArray, FloatArray] | None = None,
     ) -> Self:
-        """Build a frame from the mean, first principal axes and median norm of candidates, float64 ``(n, d)``.
+        """Build a frame from the mean, the first principal axes and the median norm of candidates, float64 ``(n, d)``.
 
-        ``recorded`` is as in ``join``.
+        ``recorded`` has the same meaning as in ``join``.
         """
         rows = candidates[np.isfinite(candidates).all(axis=1)]
         if not len(rows):  # nothing to choose between either
@@ -84,7 +84,7 @@ class Frame:
         found, weights = _principal(rows - exact, most)
         step = STEP * float(power_below(_typical_norm((rows - exact) @ found)))
         centre, axes = recorded or (round_to(exact, step), round_to(found, STEP))
-        # Radius and variances of the rounded frame, which is the one that private points are measured in.
+        # The radius and the variances belong to the rounded frame, because private points are measured in that frame.
         points = (rows - centre) @ axes
         doubt = FrameDoubt.of(rows, 1.0, exact, found, weights)
         return cls(centre, axes, _typical_norm(points), points.var(axis=0), step, doubt)
@@ -105,13 +105,14 @@ class Frame:
         most: int = MOST_AXES,
         recorded: tuple[FloatArray, FloatArray] | None = None,
     ) -> Self:
-        """Join public images and candidates into one set, scaled to equal spread and weighted by their shares.
+        """Join public images and candidates into one set. Both are scaled to equal spread and weighted by their shares.
 
         Args:
             public: The encoder's public frame.
-            candidates: float64 ``(n, d)``; if all are alike or none is finite, the public frame is used
+            candidates: float64 ``(n, d)``. If all candidates are equal or none is finite, the public frame is used
                 alone.
-            recorded: Centre and axes as another machine rounded them, in place of this machine's.
+            most: The largest number of axes.
+            recorded: Centre and axes as another machine rounded them. They replace the ones computed here.
         """
         if public.parts:
             return cls.of_parts(public.parts, candidates, most, recorded)
@@ -142,13 +143,14 @@ class Frame:
         most: int,
         recorded: tuple[FloatArray, FloatArray] | None,
     ) -> Self:
-        """Join the frames of concatenated embeddings into one, whose ball holds the balls of all of them.
+        """Join the frames of concatenated embeddings into one frame, whose ball contains the balls of all parts.
 
-        A unit has one point in it, clipped once, so every proof about a frame holds for the joined one.
+        A unit has one point in the joined frame, and this point is clipped once. Every proof about a frame therefore
+        holds for the joined frame.
         """
         ends = np.cumsum([0, *(len(each.centre) for each in parts)])
         slots = [slice(int(low), int(high)) for low, high in pairwise(ends)]
-        # A row with a part that is not finite is unusable for all parts.
+        # If one part of a row is not finite, the row is unusable in all parts.
         is_usable = np.asarray(np.isfinite(candidates).all(axis=1))
         usable = np.where(is_usable[:, None], candidates, np.nan)
         given = [None] * len(parts) if recorded is None else _cut(recorded, slots, most)
@@ -166,14 +168,15 @@ class Frame:
         )
 
     def equals(self, centre: FloatArray, axes: FloatArray) -> bool:
-        """True if centre and axes are this frame's, bit for bit."""
+        """Return True if centre and axes equal those of this frame, bit for bit."""
         return np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes)
 
     def resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
-        """True if centre and axes are this frame's, up to what another machine may have rounded differently."""
+        """Return True if centre and axes equal those of this frame, up to rounding differences between machines."""
         if self.doubt is None:
             return self.equals(centre, axes)
-        # A number may be off by a step, where it lies so near to the middle between two that embeddings decide.
+        # A number may differ by one step if its exact value lies so close to the midpoint between two steps that the
+        # machines' differences in the embeddings decide how it is rounded.
         return all(
             theirs.shape == ours.shape
             and is_rounded_to(theirs, step)
@@ -185,31 +188,33 @@ class Frame:
         )
 
     def points(self, embeddings: Embeddings) -> FloatArray:
-        """Return coordinates of embeddings, float64 ``(n, k)``."""
+        """Return the coordinates of embeddings, float64 ``(n, k)``."""
         return project(embeddings, self.centre, self.axes)
 
     def shrinkage(self, deviation: float) -> FloatArray:
         """Return the share of each noisy coordinate to keep, ``(k,)``.
 
-        It is small where noise exceeds the spread of candidates.
+        The share is small where the noise is larger than the spread of candidates.
         """
         return np.asarray(self.variances / (self.variances + deviation**2))
 
     def kept_noise(self, deviation: float) -> FloatArray:
         """Return the standard deviation of the noise that remains in each coordinate, float64 ``(k,)``, > 0."""
-        # Not below a step: where candidates do not differ nothing is kept, and a noise of 0 would leave all digits.
+        # At least one step. Where candidates do not differ, no noise is kept, and rounding to a noise of 0 would keep
+        # all digits.
         return np.maximum(deviation * self.shrinkage(deviation), STEP * self.radius)
 
 
 @dataclass(frozen=True, eq=False)
 class FrameDoubt:
-    """A frame before rounding, and how far another machine's frame may differ from it.
+    """A frame before rounding, and how much the frame of another machine may differ.
 
     Attributes:
+        centre: The centre before rounding, float64 ``(d,)``.
+        axes: The axes before rounding, float64 ``(d, k)``.
         reach: Largest difference of each number of the centre.
-        reaches: float64 ``(k,)`` or ``(d, k)``, largest difference of each number of an axis. Two axes of
-            equal variance can turn freely in their plane, so the closer their singular values, the larger the
-            reach.
+        reaches: float64 ``(k,)`` or ``(d, k)``, largest difference of each number of an axis. Two axes of equal
+            variance can turn freely in their plane. The closer their singular values, the larger the difference.
     """
 
     centre: FloatArray
@@ -219,12 +224,12 @@ class FrameDoubt:
 
     @classmethod
     def none(cls, centre: FloatArray, axes: FloatArray) -> Self:
-        """Return no doubt: the frame comes from a file."""
+        """Return a doubt of zero, for a frame that comes from a file."""
         return cls(centre, axes, 0.0, np.zeros(axes.shape[1]))
 
     @classmethod
     def of_parts(cls, parts: Sequence[FrameDoubt]) -> Self:
-        """Concatenate the doubts of concatenated frames; the zeros between them are certain."""
+        """Concatenate the doubts of concatenated frames. The zeros outside the blocks are certain."""
         return cls(
             np.concatenate([each.centre for each in parts]),
             _stack([each.axes for each in parts]),
@@ -239,38 +244,42 @@ class FrameDoubt:
         """Bound the difference between machines for the frame of embeddings, float64 ``(n, d)``.
 
         Args:
-            scale: Factor by which the rows' offsets were multiplied.
+            rows: The embeddings.
+            scale: The factor by which the offsets of the rows were multiplied.
+            centre: The centre before rounding.
+            axes: The axes before rounding.
             weights: All singular values, the largest first.
         """
         error = MACHINE_SHARE * float(np.sqrt(np.square(rows).sum(axis=1)).max())
         count, width = rows.shape
         apart = np.abs(np.diff(weights, append=0.0))
         gaps = np.minimum(apart, np.concatenate([[np.inf], apart[:-1]]))[: axes.shape[1]]
-        # Davis and Kahan: an axis turns by the largest singular value of what was added over its gap. Of errors that
-        # have no direction that is their size times (sqrt(n) + sqrt(d)) / sqrt(d), and a number's share 1 / sqrt(d).
+        # By Davis and Kahan, an axis turns by at most the errors' largest singular value divided by the axis's gap.
+        # For errors without a common direction, this singular value is their size times (sqrt(n) + sqrt(d)) / sqrt(d).
+        # The share of a single number is 1 / sqrt(d).
         turned = scale * AVERAGE_ERROR * error * (math.sqrt(count) + math.sqrt(width)) / width
-        # An axis that says nothing is 0 on every machine.
+        # An axis without information is 0 on every machine.
         return cls(centre, axes, error, axes.any(axis=0) * turned / np.maximum(gaps, 1e-300))
 
 
 def project(embeddings: Embeddings, centre: FloatArray, axes: FloatArray) -> FloatArray:
-    """Return coordinates, float64 ``(n, k)``; each row depends on its embedding alone, bit for bit."""
+    """Return coordinates, float64 ``(n, k)``. Each row depends on its own embedding alone, bit for bit."""
     with np.errstate(invalid="ignore", over="ignore"):
-        # Not ``embeddings @ axes``: a product's kernel, and so its last bits, depend on how many rows there are.
+        # ``embeddings @ axes`` would choose its kernel, and so its last bits, by the number of rows.
         rows = [((row - centre)[:, None] * axes).sum(axis=0) for row in embeddings]
     return np.array(rows).reshape(-1, axes.shape[1])
 
 
 def _principal(offsets: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
-    """Return the first principal axes, float64 ``(d, k)``, and all singular values, of offsets ``(n, d)`` from zero.
+    """Return the first principal axes, float64 ``(d, k)``, and all singular values, of offsets ``(n, d)``.
 
-    The largest entry of each axis is positive; an axis without information is 0.
+    The offsets are not centred again. The largest entry of each axis is positive. An axis without information is 0.
     """
     weights, rows = _decompose(offsets)
     axes = rows[:most].T
-    # An eigenvector's sign is arbitrary, and libraries choose it differently.
+    # The sign of an eigenvector is arbitrary, and libraries choose it differently.
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
-    # Axes along which hardly anything differs turn with the last digits of embeddings, so that no two machines agree.
+    # If candidates hardly differ along an axis, the last digits of the embeddings turn it, and machines disagree.
     informative = weights[:most] > STEP * weights.max(initial=0.0)
     return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * informative), weights
 
@@ -288,7 +297,7 @@ def _stack(blocks: Sequence[FloatArray]) -> FloatArray:
 def _cut(
     recorded: tuple[FloatArray, FloatArray], slots: Sequence[slice], most: int
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """Split recorded centre and axes by part, ``most`` axes each."""
+    """Split the recorded centre and axes into parts of ``most`` axes each."""
     centre, axes = recorded
     return [
         (centre[slot], np.ascontiguousarray(axes[slot, place * most : (place + 1) * most]))
@@ -297,11 +306,11 @@ def _cut(
 
 
 def _decompose(offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return singular values and right singular vectors (rows) of finite offsets."""
+    """Return the singular values and the right singular vectors (as rows) of finite offsets."""
     try:
         return np.linalg.svd(offsets, full_matrices=False)[1:]
     except np.linalg.LinAlgError:
-        # LAPACK's divide and conquer gave up on finite embeddings of a MobileNet, once in 840; QR iteration is slower.
+        # LAPACK's divide and conquer failed once in 840 times on finite embeddings (MobileNet). QR iteration is slower.
         from scipy.linalg import svd
 
         return tuple(svd(offsets, full_matrices=False, lapack_driver="gesvd")[1:])
@@ -314,26 +323,26 @@ def _typical_norm(points: FloatArray) -> float:
 
 def round_to(values: FloatArray, step: Step) -> FloatArray:
     """Round each value to the nearest multiple of ``step``, without negative zeros."""
-    # Plus 0.0 turns -0.0 into 0.0: two spellings of a number would be a bit for whoever writes it.
+    # Adding 0.0 turns -0.0 into 0.0. Two ways to write a number could encode one hidden bit.
     return np.asarray(np.rint(values / step) * step + 0.0)
 
 
 def is_rounded_to(values: FloatArray, step: Step) -> bool:
-    """True if all values are multiples of ``step`` and none is a negative zero."""
+    """Return True if all values are multiples of ``step`` and none is a negative zero."""
     return round_to(values, step).tobytes() == np.ascontiguousarray(values).tobytes()
 
 
 def power_below(values: Step) -> Step:
-    """Return the largest power of two that is at most each value, > 0."""
+    """Return the largest power of two that is not above the value, for each value > 0."""
     power: Step = np.ldexp(1.0, np.frexp(values)[1] - 1)
     return power
 
 
 def rounding_step(deviation: Step) -> Step:
-    """Return a power of two that is small against the noise's standard deviation."""
+    """Return a power of two that is small compared with the noise's standard deviation."""
     return ROUNDING_SHARE * power_below(deviation)
 
 
 def round_to_noise_scale(noisy: FloatArray, deviation: Step) -> FloatArray:
-    """Round released numbers as far as their noise, of deviation > 0, hides: public post-processing."""
+    """Round released numbers to a step that their noise hides. The deviation is > 0. This is public post-processing."""
     return round_to(noisy, rounding_step(deviation))

@@ -1,9 +1,9 @@
-"""Round distances of embeddings, so that two machines, and one machine twice, order candidates alike.
+"""Round distances of embeddings so that every machine and every repetition order candidates in the same way.
 
-Networks compute in float32, and another processor sums in another order. Distances are therefore rounded to
-steps a hundred times as long as such differences. Distances within one step are a tie, which the first
-candidate wins. A forger can only use a distance at the edge of a step, and the edges depend on the
-measurement, so no provider can aim at them.
+Networks compute in float32, and another processor adds numbers in another order. Distances are therefore rounded
+to steps that are a hundred times as long as such differences. Two distances within one step are a tie, which the
+first candidate wins. A forger can only exploit a distance near the edge of a step. The edges depend on the
+measurement, so a provider cannot aim at them.
 
 >>> Ruler.of([np.array([[3.0, 4.0]])], b"measured").step
 0.00390625
@@ -21,7 +21,7 @@ import numpy as np
 from pcevolve.public.geometry.distances import FloatArray
 
 MACHINE_SHARE = 4e-6
-"""Share of the largest norm by which two machines may differ in an embedding.
+"""Largest difference between two machines in an embedding, as a share of the largest norm.
 
 Kernels for five generations of processors differ by 6.3e-7 in the bundled encoder
 (``benchmarks/machines.py``).
@@ -35,9 +35,9 @@ class Ruler:
     """Steps to which distances are rounded.
 
     Attributes:
-        step: Length of a step; a power of two.
-        reach: How much two machines may differ in an embedding.
-        offset: Where the first step begins, in steps, in [0, 1).
+        step: Length of a step, a power of two.
+        reach: Largest difference between two machines in an embedding.
+        offset: Start of the first step, in steps, in [0, 1).
     """
 
     step: float
@@ -54,14 +54,15 @@ class Ruler:
         return cls(step, MACHINE_SHARE * largest, offset)
 
     def count_steps(self, distances: FloatArray) -> FloatArray:
-        """Round each distance to whole steps; unusable candidates, whose distance is NaN, all get the same number."""
+        """Round each distance to whole steps. Unusable candidates, whose distance is NaN, all get the same number."""
         return np.rint(np.nan_to_num(distances, nan=0.0) / self.step + self.offset)
 
     def bound_steps(self, distances: FloatArray, moved: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return the fewest and most steps that another machine may count.
+        """Return the smallest and the largest number of steps that another machine may count.
 
         Args:
-            moved: How many ends of a distance are embeddings, which machines compute differently.
+            distances: The distances as this machine computed them.
+            moved: The number of ends of each distance that are embeddings. Machines compute embeddings differently.
         """
         low, high = (self.count_steps(distances + sign * moved * self.reach) for sign in (-1, 1))
         return np.maximum(low, 0.0), high
