@@ -1,10 +1,10 @@
-"""Methods: how private data choose among candidates. One file for each family; ``public.methods`` lists them.
+"""Methods: how private data choose among candidates. Each family has a file; ``public.methods`` lists the methods.
 
-A family's file has the mechanism (``measure``, the only access to private data, and ``pick``, which is
-public), its sensitivity, its worst-case neighbours, what a budget buys (the lift), the defaults and the
-printed guarantee. ``method`` defines all of these, ``selection`` a selector's input. ``rounds`` divides a budget,
-``planner`` predicts a run's cost and worth, ``choosing`` is the public half that an auditor repeats. Querying
-a method or its cost loads NumPy, but neither SciPy nor OpenDP nor PyTorch.
+A family's file contains the mechanism, its sensitivity, its worst-case neighbours, what a budget buys (the lift),
+the defaults and the printed guarantee. The mechanism consists of ``measure``, the only access to private data, and
+``pick``, which is public. ``method`` defines all of these, and ``selection`` defines a selector's input.
+``rounds`` divides a budget. ``planner`` predicts a run's cost and worth. ``choosing`` is the public half of a
+selection, which an auditor repeats. Looking up a method or its cost loads NumPy, but not SciPy, OpenDP or PyTorch.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _load(place: str) -> Method:
 
 
 class _Methods(UserDict[str, Method]):
-    """Methods by name, each imported at first use: a run needs only one."""
+    """Methods by name. Each is imported at first use, because a run needs only one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,26 +58,25 @@ class _Methods(UserDict[str, Method]):
 
 METHODS: Final = _Methods()
 MAX_NOISE_TO_CLIP_RATIO = 0.67
-"""Noise on class means, in clip radii per axis, above which they tell less about a class than its prompt does.
+"""Largest noise on class means, in clip radii per axis, at which means describe a class better than its prompt does.
 
-On the development data means beat votes at 0.56 (two shots, epsilon 10) and lose with a linear head at 0.84
-(ten shots, epsilon 1), measured without a centre at the same budgets.
+On the development data, means beat votes at 0.56 (two shots, epsilon 10) and lose to them at 0.84 (ten shots,
+epsilon 1). Both were measured with a linear head, without a centre and at equal budgets.
 """
 
 
 def find_method(name: str) -> Method:
-    """Find a method by its name, or by its name in the paper's tables (else ``UsageError``)."""
-    # No user can choose this name: such a run has a command of its own, so it is in no list of methods.
+    """Find a method by its name, or by its name in the paper's tables (``UsageError`` if there is none)."""
+    # Users cannot choose this name: runs from a release have their own command, so no list of methods contains it.
     if name == FROM_RELEASE:
         return _load("control:FOLLOWING")
-    # By the own name first: a paper's name for one method must never shadow another method.
+    # The method's own name is looked up first, so that a paper's name for one method cannot shadow another method.
     return METHODS[name] if name in METHODS else METHODS[require_method(name, METHODS)]
 
 
 def list_paid_events(plan: PublicPlan) -> tuple[Event, ...]:
-    """Return the events of a whole plan on the private data."""
-    # Planned anew instead of read from the plan: a plan states sizes and options, from which the events
-    # follow.
+    """Return all events of a plan on the private data."""
+    # Computed again from the plan's sizes and options, which determine the events.
     events = find_method(plan.method.name).plan_events(plan)
     return tuple(event for each in events.values() for event in each if not event.free)
 
@@ -85,11 +84,14 @@ def list_paid_events(plan: PublicPlan) -> tuple[Event, ...]:
 def resolve_method(
     name: str, budget: Budget, scope: Scope, appearance: str | None = None
 ) -> tuple[Method, str]:
-    """Find a method by name; for ``auto`` choose one and give the reason. Errors as in ``find_method``.
+    """Find a method by name. For ``auto``, choose a method and give the reason. Errors as in ``find_method``.
 
     Args:
-        appearance: The run's appearance mode, which may cost a share of the budget; each method's own if
-            None.
+        name: The method's name, or ``auto``.
+        budget: The budget of the run.
+        scope: The public sizes of the run.
+        appearance: The run's appearance mode, which may cost a share of the budget. With None, each method's
+            default applies.
     """
     if name != AUTO:
         return find_method(name), ""
@@ -98,10 +100,10 @@ def resolve_method(
 
 
 def _choose(budget: Budget, scope: Scope, appearance: str | None) -> tuple[str, str]:
-    # Pure DP first: there is nothing to compare, because dp-means and pe both need a delta.
+    # At δ = 0 there is nothing to compare, because dp-means and pe both need a δ above 0.
     if budget.delta == 0:
         return "jvem", "delta is 0, which rules out Gaussian noise: jvem is the strongest pure method"
-    # Public sizes alone decide: a choice by the private images' content would have to be paid for.
+    # Only public sizes decide. A choice by the content of the private images would cost budget.
     accesses = means.METHOD.accesses(budget, scope, appearance=appearance)
     noise = means.means_noise(first_selection(accesses), scope)
     measured = (

@@ -1,11 +1,12 @@
-"""Count the private records near each first candidate, once; every selection after that is free (SecPE).
+"""Count the private records near each first candidate once. Every later selection is free (SecPE).
 
-The anchors of cells are public: the first candidates, or cluster centres of them. A record counts for the
-cell of its class's nearest anchor: less if it holds secrets, and never more than a unit's whole vote. Later
-candidates also fall into cells by their nearest anchor, so no later round looks at private data.
+Private records are counted in cells around public anchors. The anchors are the first candidates or the cluster
+centres of these. Each record counts for the cell of the nearest anchor of its class. A record that holds secrets
+counts less, and all records of a unit together count at most one vote. Later candidates are assigned to cells by
+their nearest anchor too, so no later round reads private data.
 
-The published mechanism (arXiv 2510.10990) draws records anew in each round. Here all are counted once: the
-centres of cells do not depend on what is released, so asking again gains nothing.
+The published mechanism (arXiv 2510.10990) draws new records in each round. Here all records are counted once,
+because the centres of the cells do not depend on what is released: a second count would add nothing.
 """
 
 from __future__ import annotations
@@ -48,21 +49,21 @@ from pcevolve.public.selectors.votes import (
 )
 
 LEAST = 1e-9
-"""Floor for a cell's noisy count, so that its logarithm exists; its candidates rank last."""
+"""Lower limit of a cell's noisy count, so that its logarithm exists. Candidates in such a cell rank last."""
 CLEAR: Final = 2.0
-"""Standard deviations of noise that the average cell's count must reach."""
+"""The smallest expected count of an average cell, in standard deviations of the noise."""
 FEWEST: Final = 12
-"""Fewest cells: with fewer, a selection hardly differs from chance, however clear the counts (decision 42)."""
+"""The smallest number of cells. With fewer, selection hardly differs from chance at any noise (decision 42)."""
 
 
 @dataclass(frozen=True)
 class Cells(ExactPicks):
     """Gaussian noise on the weighted counts of all cells of all classes together (method ``secpe``).
 
-    Each of a unit's m records adds 1/m, so the unit's vector of counts has an L2 norm of at most 1. Records
-    that hold secrets add less, by ``dp.attacks.secret_share``, which has the proof. Shares that make the norm
-    just 1, as Private Evolution's do, would depend on where the unit's other records lie: another value of a
-    secret in one record would change what all of them count.
+    Each of a unit's m records adds 1/m, so the unit's vector of counts has an L2 norm of at most 1. Records that hold
+    secrets add less. ``dp.attacks.secret_share`` computes their weight and contains the proof. Private Evolution
+    chooses weights that make the norm exactly 1. Such weights would depend on the cells of the unit's other records,
+    so another value of a secret in one record would change the weights of all of them.
     """
 
     def measure(
@@ -72,29 +73,29 @@ class Cells(ExactPicks):
 
         Returns:
             ``cells``: float64 ``(anchors of all classes,)``, class after class, rounded to the noise's scale.
-                ``anchors``:
-            int64 ``(classes,)``, the public number of first candidates of each class.
+            ``anchors``: int64 ``(classes,)``, the public number of first candidates of each class.
         """
-        # The sizes go on record: when this measurement is used again, later rounds have added candidates
-        # behind the first ones, which alone are anchors.
+        # The sizes are recorded, because only the first candidates are anchors. When a later round uses this
+        # measurement, its pools also contain newer candidates.
         event, sizes = single_event(events), _sizes(inputs)
         around = replace(inputs, pools=find_anchors(inputs, sizes))
         votes = cast_votes(private, around, count=1)
-        # The product, not the minimum: a unit's cap must not depend on how its votes lie.
+        # The product rather than the minimum: a unit's cap must not depend on the cells in which its votes fall.
         weights = round_down(private.shares * private.capped)
         counts = count_votes(votes, weights, around)
         return {"cells": release_counts(counts, event, "cells", inputs, noise), "anchors": sizes}
 
     def pick(self, measured: Measurement, inputs: SelectionInput) -> tuple[IntArray, ...]:
-        """Pick candidates of each class without replacement, by their cells' counts, with public Gumbel noise."""
-        # By the recorded sizes, not by this round's pools, which have grown since the records were counted.
+        """Pick candidates of each class without replacement, by the counts of their cells plus public Gumbel noise."""
+        # Uses the recorded sizes, because this round's pools have grown since the records were counted.
         anchors = find_anchors(inputs, measured["anchors"])
         parts = np.split(measured["cells"], np.cumsum([len(each) for each in anchors])[:-1])
         of_classes = enumerate(zip(parts, anchors, strict=True))
         return tuple(_best(part, own, inputs, target) for target, (part, own) in of_classes)
 
     def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-        # Counted from the pools again: a record that states its own sizes could shift counts between classes.
+        # Counted again from the pools, because a forged record could state other sizes and so shift counts between
+        # classes.
         sizes = _sizes(inputs)
         cells = sum(len(each) for each in find_anchors(inputs, sizes))
         form = {"cells": (np.float64, (cells,)), "anchors": (np.int64, sizes.shape)}
@@ -105,51 +106,52 @@ class Cells(ExactPicks):
 def _best(cells: FloatArray, anchors: FloatArray, inputs: SelectionInput, target: int) -> IntArray:
     pool, eligible = inputs.pools[target], inputs.eligible(target)
     usable = np.flatnonzero(np.isfinite(anchors).all(axis=1))
-    # Any rule that ignores the private data would do here; this one spreads over all cells.
+    # If no first candidate is usable, any rule that ignores the private data would do. This rule spreads candidates
+    # over all cells.
     near = eligible % len(cells)  # where none of the first candidates can be used
     if len(usable):
         near = usable[nearest_anchors(pool, eligible, anchors[usable], around_firsts=inputs.cells is None)]
     inhabitants = np.bincount(near, minlength=len(cells))[near]
-    # Spread over the cell's candidates, or a cell that happens to hold many would be preferred for it.
+    # The count is divided among the cell's candidates. Otherwise each candidate of a crowded cell would be preferred.
     scores = np.log(np.maximum(cells[near], LEAST) / inhabitants)
-    # Best first after Gumbel noise on logarithms is a draw without replacement in which each has its share.
+    # Sorting by logarithm plus Gumbel noise equals a draw without replacement with these weights.
     scores += inputs.random(target).gumbel(size=len(eligible))
-    # If more are wanted than there are candidates, the draw repeats in its own order: public, and alike on
-    # every machine.
+    # If there are fewer candidates than wanted, the drawn order repeats. This is public and the same on every machine.
     return np.resize(eligible[np.argsort(-scores, kind="stable")], inputs.wanted)
 
 
 def nearest_anchors(
     pool: FloatArray, eligible: IntArray, anchors: FloatArray, around_firsts: bool
 ) -> IntArray:
-    """Return the index of each candidate's nearest anchor, int64 ``(eligible,)``; ties go to the first.
+    """Return the index of each candidate's nearest anchor, int64 ``(eligible,)``. The first anchor wins a tie.
 
     Args:
+        pool: The embeddings of a class's candidates, float64 ``(candidates, d)``.
+        eligible: The indices of the usable candidates.
         anchors: float64 ``(anchors, d)``, all finite.
-        around_firsts: True if the anchors are the first eligible candidates themselves: no search is needed
-            for these.
+        around_firsts: True if the anchors are the first eligible candidates. No search is needed for these.
     """
-    # Two different float64 numbers can be at distance 0 in float64 arithmetic; two float32 numbers cannot.
+    # Only for float32: two different float64 numbers can have a distance of 0 in float64 arithmetic.
     known = find_firsts_of_equals(anchors if around_firsts and are_single(anchors) else anchors[:0])
     searched = nearest_of_some(pool, eligible[len(known) :], anchors, 1)[:, 0]
     return np.concatenate([known, searched])
 
 
 def find_anchors(inputs: SelectionInput, sizes: Sequence[int] | IntArray) -> tuple[FloatArray, ...]:
-    """Return each class's anchors, float64 ``(cells, d)``: its first candidates, or cluster centres of them.
+    """Return the anchors of each class, float64 ``(cells, d)``: its first candidates, or their cluster centres.
 
     Args:
-        inputs: Its pools begin with the first candidates.
-        sizes: int64 ``(classes,)``: the number of first candidates of each class.
+        inputs: The input. Its pools begin with the first candidates.
+        sizes: int64 ``(classes,)``, the number of first candidates of each class.
     """
-    # Candidates are only ever appended, so the first ones are at the same places in every round.
+    # Candidates are only ever appended, so the first candidates have the same indices in every round.
     firsts = [pool[:size] for pool, size in zip(inputs.pools, sizes, strict=True)]
     return tuple(first if inputs.cells is None else _group(first, inputs.cells) for first in firsts)
 
 
 def _group(first: FloatArray, count: int) -> FloatArray:
-    """Cluster the usable candidates; if none is usable, return the first ``count``."""
-    # A cluster centre of an unusable candidate would be NaN, and then no record had a nearest cell.
+    """Cluster the usable candidates. If none is usable, return the first ``count`` candidates."""
+    # An unusable candidate would make a cluster centre NaN, and then no record would have a nearest cell.
     usable = first[np.isfinite(first).all(axis=1)]
     return find_centres(usable, count) if len(usable) else first[:count]
 
@@ -159,18 +161,19 @@ def _sizes(inputs: SelectionInput) -> IntArray:
 
 
 def choose_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
-    """Return the default number of cells of each class, so that the average cell outcounts the noise.
+    """Return the default number of cells of each class, chosen so that the average count is clear of the noise.
 
-    It holds even if every text held a secret.
+    The number suffices even if every text holds a secret.
 
     Args:
-        share: The part that is left of the vote of a text with a secret, in [0, 1]; see
-            ``dp.attacks.secret_share``.
+        event: The Gaussian event that pays for the counts.
+        scope: The public sizes of the run.
+        share: The remaining share of the vote of a text with a secret, in [0, 1] (``dp.attacks.secret_share``).
+        initial: The number of first candidates of each class.
     """
-    # By nominal shots and the plan's noise, both public: a number that followed the private counts would have
-    # to be paid for.
+    # Nominal shots and the plan's noise are public. A number that depends on the private counts would cost budget.
     sigma = float(event.value) * histogram_sensitivity(scope.relation)
-    # At most one cell for each first candidate: there is no finer division of the space.
+    # More cells than first candidates would not divide the space more finely.
     return min(initial, max(FEWEST, int(scope.shots * share / (CLEAR * sigma))))
 
 
@@ -190,10 +193,10 @@ METHOD = Method(
     worst_case=moving_vote,
     rounds=always(4),
     prototypes=None,
-    # As in Private Evolution: nearly a new image at first, small changes in the end.
+    # As in Private Evolution, early variations are almost new images, and late variations change little.
     schedule=Schedule(0.98, 0.6),
     initial=4,
-    # Anchors stay candidates in every round, and the counts apply to all rounds alike.
+    # The anchors stay candidates in every round, because the counts apply to all rounds.
     pool="all",
     keep="selected",
 )

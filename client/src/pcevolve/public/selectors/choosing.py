@@ -1,7 +1,7 @@
 """The public half of a selection: from candidates to a selector's input, and from a measurement to choices.
 
-All of it is a function of the plan, the provider's images and the paid measurements, so an auditor with the
-record can repeat it. It never sees private images.
+Every result depends only on the plan, the provider's images and the released measurements, so an auditor with
+the record can repeat all steps. This code never receives private images.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from pcevolve.public.selectors import Measurement, SelectionInput, Selector
 from pcevolve.public.selectors.means import distance_to_released_means
 
 Rendition: TypeAlias = Appearance | None
-"""The appearance that images are given before they are embedded; None leaves them as they are."""
+"""The appearance to which images are matched before they are embedded. None leaves images unchanged."""
 
 
 def choose_renditions(plan: PublicPlan, appearance: Receipt | None) -> tuple[Rendition, ...]:
     """Return the renditions in which candidates are judged.
 
     Returns:
-        One rendition. Under ``auto`` two, of which the second matches the private images.
+        One rendition, or two under ``auto``. The second of the two matches the appearance of the private images.
     """
     if appearance is None:
         return (None,)
     released = Appearance.released(appearance.values)
-    # Images as they came stand first, so that index 1 means "matched" wherever the two are compared.
+    # The unchanged rendition comes first, so index 1 means "matched" wherever the two are compared.
     return (None, released) if plan.method.appearance == "auto" else (released,)
 
 
 TOGETHER = 64
-"""Most images decoded at a time: 200 MB of pixels at 1024 x 1024."""
+"""Largest number of images that are decoded at a time: 200 MB of pixels at 1024 x 1024."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +55,7 @@ class Chooser:
     """Builds a selector's input from candidates, and turns its picks into choices by candidate id.
 
     Attributes:
-        encoder: In eval mode; embeds one image at a time.
+        encoder: The encoder in eval mode. It embeds one image at a time.
         received: Returns a candidate's bytes by digest.
     """
 
@@ -76,19 +76,19 @@ class Chooser:
     def find_inputs(
         self, iteration: int, pool: Pool, renditions: Iterable[Rendition]
     ) -> tuple[SelectionInput, ...]:
-        """Return the selector's input for each rendition; the latest two inputs stay in memory with their caches."""
+        """Return the selector's input for each rendition. The two latest results stay in memory with their caches."""
         wanted = list(renditions)
         for known, shown, seen, all_inputs in self._latest:
-            # Identity, not equality: to compare two pools costs more than to build their inputs.
+            # Pools are compared by identity, because comparing their contents costs more than building the inputs.
             if (known, seen) == (iteration, wanted) and shown is pool:
                 return all_inputs
-        # When earlier candidates can no longer be chosen, their embeddings would only fill memory.
+        # Unless earlier candidates stay eligible, their embeddings would only occupy memory.
         if self.plan.method.pool != "all":
             self._forget_others(pool)
         self._shown[:] = wanted
         made = tuple(self._make_inputs(iteration, pool, rendition) for rendition in wanted)
-        # Two alone: each holds the embeddings of a whole pool, and show, release and assessment ask for them
-        # again.
+        # Only two results are kept, because each holds the embeddings of a pool. Judge, release and assessment
+        # all use them.
         self._latest[:] = [*self._latest[-1:], (iteration, pool, wanted, made)]
         return made
 
@@ -96,36 +96,37 @@ class Chooser:
         """Embed and measure the images of a call in advance, if the next release compares them."""
         plan = self.plan
         compared = call.iteration < plan.method.iterations or plan.selects
-        # With lookahead a candidate is judged by its variations alone, so its own image is never embedded.
+        # With lookahead, a candidate is judged by its variations alone, so its own image is not embedded.
         by_views = plan.method.lookahead > 0 and call.iteration < plan.method.iterations
         if not compared or call.purpose not in (("look",) if by_views else ("create", "vary")):
             return
-        # Only the first images: the public guess of the appearance is what the provider draws by words.
+        # Only for the first images: they give the public guess of the appearance, which the provider drew from words.
         if 0 in plan.releases and not call.iteration:
             for each in made:
                 self._appearance(each.digest)
-        # Until the appearance is released, only ``auto`` is sure to judge candidates as they came, too.
+        # Before the appearance is released, only ``auto`` is certain to judge candidates in their unchanged form as
+        # well.
         settled = 0 not in plan.releases or plan.method.appearance == "auto"
         for rendition in self._shown or ([None] if settled else []):
             self._look([each.digest for each in made], rendition)
 
     def _forget_others(self, pool: Pool) -> None:
-        """Drop the embeddings of images that left the pool for good."""
+        """Drop the embeddings of images that have left the pool for good."""
         all_of_them = (each for of_class in pool.candidates.values() for each in of_class)
         shown = {view.digest for each in all_of_them for view in pool.views.get(each.id, (each,))}
         for digest, rendition in [key for key in self._embedded if key[0] not in shown]:
             del self._embedded[digest, rendition]
-        # The inputs in memory may belong to images that were just forgotten.
+        # The cached inputs may contain images that were just dropped.
         self._latest.clear()
 
     def choose(
         self, measured: Measurement, all_inputs: Sequence[SelectionInput], pool: Pool
     ) -> tuple[tuple[Choice, ...], tuple[float, ...]]:
-        """Choose by a measurement; of two renditions, take the one whose picks lie nearer to the measurement.
+        """Choose candidates by a measurement. Of two renditions, use the one whose picks are nearer to the measurement.
 
         Returns:
-            The choices, class by class. Then the released class counts or, if the plan leaves it open, the
-            rendition.
+            The choices, class by class, and a tuple of released numbers: the class counts or, if there are two
+            renditions, the chosen rendition.
         """
         picks = [self.selector.pick(measured, inputs) for inputs in all_inputs]
         values = read_counts(measured)
@@ -133,9 +134,9 @@ class Chooser:
         if len(picks) > 1:
             shown = zip(all_inputs, picks, strict=True)
             gaps = [distance_to_released_means(measured, inputs, picked) for inputs, picked in shown]
-            # One ruler for both renditions: steps of different lengths could not be compared.
+            # One ruler for both renditions, because steps of different lengths cannot be compared.
             near = all_inputs[0].ruler(measured).count_steps(np.array(gaps))
-            # Equal distances leave images as they came, so that run and audit break the tie alike.
+            # At equal distances images stay unchanged, so that the run and the audit break the tie in the same way.
             best, values = (picks[1], MATCHED) if near[1] < near[0] else (picks[0], AS_IS)
         named = zip(self.plan.labels, best, strict=True)
         return tuple(name_choice(label, pool.candidates, indices) for label, indices in named), values
@@ -143,22 +144,22 @@ class Chooser:
     def follows(
         self, measured: Measurement, all_inputs: Sequence[SelectionInput], pool: Pool, receipt: Receipt
     ) -> bool:
-        """True if a receipt's choices follow from the measurement, up to rounding on another machine."""
+        """Return True if a receipt's choices follow from the measurement, up to rounding on another machine."""
         picked = [_indices(pool.candidates[label], receipt.of(label)) for label in self.plan.labels]
-        # ``_indices`` drops unknown candidates, so a receipt that names one is too short here.
+        # ``_indices`` drops unknown candidates, so a receipt that names one gives too few indices here.
         if any(len(indices) != all_inputs[0].wanted for indices in picked):
             return False
         if len(all_inputs) == 1:
             is_same = str(receipt.values) == str(read_counts(measured))  # -0.0 equals 0.0
             return is_same and self.selector.is_picked(measured, all_inputs[0], picked)
         if receipt.values not in (AS_IS, MATCHED):
-            # Any other value would let the client write a free message on the public record.
+            # Any other value would let the client write a hidden message into the public record.
             return False
         taken = int(receipt.values == MATCHED)
         picks = [self.selector.pick(measured, inputs) for inputs in all_inputs]
         gaps = [distance_to_released_means(measured, *each) for each in zip(all_inputs, picks, strict=True)]
-        # Another machine may have measured each distance a little longer or shorter. It could have taken
-        # either rendition when the intervals overlap.
+        # Another machine may compute slightly different distances. If the two intervals overlap, that machine could
+        # have chosen either rendition.
         fewest, most = all_inputs[0].ruler(measured).bound_steps(np.array(gaps))
         nearer = fewest[1] < most[0] if taken else most[1] >= fewest[0]
         return bool(nearer) and self.selector.is_picked(measured, all_inputs[taken], picked)
@@ -166,11 +167,14 @@ class Chooser:
     def points(
         self, images: Sequence[Candidate | Chosen], rendition: Rendition, measured: Measurement
     ) -> FloatArray:
-        """Project received images into a measurement's frame, float64 ``(images, k)``; NaN for an undecodable image."""
+        """Return the coordinates of received images in a measurement's frame, float64 ``(images, k)``.
+
+        The row of an image that cannot be decoded is NaN.
+        """
         return project(self.embed(images, rendition), measured["centre"], measured["axes"])
 
     def embed(self, images: Sequence[Candidate | Chosen], rendition: Rendition = None) -> FloatArray:
-        """Embed received images, float64 ``(images, d)``; NaN for an undecodable image."""
+        """Embed received images, float64 ``(images, d)``. The row of an image that cannot be decoded is NaN."""
         digests = [each.digest for each in images]
         self._look(digests, rendition)
         rows = np.array([self._embedded[each, rendition] for each in digests], dtype=np.float64)
@@ -206,7 +210,7 @@ class Chooser:
     ) -> FloatArray:
         """Return float64 ``(candidates, d)``: embeddings, or with lookahead the mean of each candidate's variations.
 
-        NaN for an undecodable image; undecodable variations are left out of the mean.
+        The row of an image that cannot be decoded is NaN. Variations that cannot be decoded are left out of the mean.
         """
         shown = [[view.digest for view in views.get(each.id, (each,))] for each in candidates]
         self._look([digest for some in shown for digest in some], rendition)
@@ -215,7 +219,7 @@ class Chooser:
 
     def _mean(self, digests: Sequence[str], rendition: Rendition) -> FloatArray:
         rows = np.stack([self._embedded[digest, rendition] for digest in digests])
-        # If no variation can be decoded, NaN goes on: then the candidate is not eligible.
+        # If no variation can be decoded, the mean is NaN, and the candidate is not eligible.
         usable = rows[np.isfinite(rows).all(axis=1)]
         return np.asarray((usable if len(usable) else rows).mean(axis=0), dtype=np.float64)
 
@@ -226,32 +230,36 @@ class Chooser:
         return self._appearing[digest]
 
     def _look(self, digests: Iterable[str], rendition: Rendition) -> None:
-        """Embed images that are not embedded yet, in batches; the batch size does not change an embedding."""
+        """Embed images that are not embedded yet, in batches. The batch size does not change an embedding."""
         due = [each for each in dict.fromkeys(digests) if (each, rendition) not in self._embedded]
         decode = find_medium(self.plan.modality.kind).decode
         for start in range(0, len(due), TOGETHER):
             some = due[start : start + TOGETHER]
-            # Decoded in the rendition that is judged: matching an image's appearance changes its pixels,
-            # hence its embedding.
+            # Images are decoded in the rendition in which they are judged, because matching an appearance changes their
+            # pixels and therefore their embeddings.
             rows = self.encoder.embed([decode(self.received(digest), rendition) for digest in some])
             self._embedded.update(
-                # A copy: a row of the batch's array would keep the whole batch in memory.
+                # Copied, because a view of one row would keep the array of the batch in memory.
                 ((digest, rendition), row.copy())
                 for digest, row in zip(some, rows, strict=True)
             )
 
 
 def read_counts(measured: Measurement) -> tuple[float, ...]:
-    """Return the class counts of a measurement; empty if it has none."""
+    """Return the class counts of a measurement, or nothing if it has none."""
     return tuple(map(float, measured.get("counts", ())))
 
 
 def find_frame(plan: PublicPlan, encoder: Encoder) -> PublicFrame | None:
-    """Return the public frame that a plan names, or None (``ModelError`` if the encoder brings another frame)."""
+    """Return the public frame that a plan names, or None if it names none.
+
+    Raises:
+        ModelError: The encoder comes with another frame.
+    """
     if plan.encoder.frame is None:
         return None
-    # By digest, not by name: a frame of another version gives other coordinates, and the audit would blame
-    # the run.
+    # Compared by digest rather than by name: another version of the frame gives other coordinates, and the audit
+    # would report a fault of the run.
     if encoder.frame is None or encoder.frame.digest != plan.encoder.frame:
         raise ModelError(
             f"the run was judged in the public frame with sha256 {plan.encoder.frame}, which encoder {encoder.name} of "
@@ -261,16 +269,16 @@ def find_frame(plan: PublicPlan, encoder: Encoder) -> PublicFrame | None:
 
 
 def _indices(candidates: Sequence[Candidate], chosen: Sequence[Chosen]) -> IntArray:
-    """Return indices of the chosen candidates among those of their class, int64 ``(chosen,)``.
+    """Return the indices of the chosen candidates within their class, int64 ``(chosen,)``.
 
-    Unknown ones are left out.
+    Unknown candidates are left out.
     """
-    # With the digest: an id alone could stand for another image in a forged receipt.
+    # The digest is compared too, because a forged receipt could use a candidate's id for another image.
     known = {Chosen(each.id, each.digest): index for index, each in enumerate(candidates)}
     return np.array([known[each] for each in chosen if each in known], dtype=np.int64)
 
 
 def name_choice(label: str, candidates: Population, indices: Iterable[int]) -> Choice:
-    """Convert indices among a class's candidates to ids and digests."""
+    """Convert indices of a class's candidates to ids and digests."""
     named = (candidates[label][index] for index in indices)
     return Choice(label, tuple(Chosen(each.id, each.digest) for each in named))

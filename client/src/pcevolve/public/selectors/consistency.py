@@ -1,7 +1,8 @@
-"""Choices that follow from a measurement, and an auditor's check of them on another machine.
+"""Choices that follow from a measurement, and an auditor's check of these choices on another machine.
 
-Distances are compared in steps (``geometry.ruler``), and within a step the first candidate wins. An auditor's
-machine counts the same steps except for distances at the edge of one; only these may go either way.
+Distances are compared in steps (``geometry.ruler``). Within one step the first candidate wins. An auditor's
+machine counts the same steps, except for distances near the edge of a step. Only such distances may lead to
+different choices.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from pcevolve.public.selectors.selection import Measurement, SelectionInput
 
 
 def has_shape(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, ...]]]) -> bool:
-    """True if a measurement has exactly these arrays, by type and shape, without NaN."""
+    """Return True if a measurement has exactly these arrays, by name, type and shape, and all numbers are finite."""
     return measured.keys() == form.keys() and all(
-        # Exact types: a reader that took float32 or a view of objects would leave room for bits that no check counts.
+        # The types are compared exactly: float32 or an array of objects would leave room for bits that no check covers.
         measured[name].dtype == np.dtype(kind)
         and measured[name].shape == shape
         and bool(np.isfinite(measured[name]).all())
@@ -31,28 +32,28 @@ def has_shape(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, .
 
 
 def are_eligible(drawn: NDArray[np.int64], inputs: SelectionInput) -> bool:
-    """True if the draws of each class (the first axis) are eligible candidates."""
+    """Return True if the draws of each class (the first axis) are eligible candidates."""
     return all(
         bool(np.isin(each, inputs.eligible(target)).all()) for target, each in enumerate(np.atleast_1d(drawn))
     )
 
 
 def repeats(picked: IntArray, distinct: int) -> bool:
-    """True if the first ``distinct`` picks differ from each other and the rest repeat them in the same order."""
+    """Return True if the first ``distinct`` picks differ from each other and the rest repeat them in the same order."""
     first = picked[:distinct]
-    # A client that repeated picks as it likes could write a message into the order of the dataset.
+    # If a client could repeat picks in any order, the order of the dataset could carry a hidden message.
     return len(set(first.tolist())) == len(first) and bool((picked == np.resize(first, len(picked))).all())
 
 
 @dataclass(frozen=True)
 class Order:
-    """Candidates ordered by a number, lowest first, as far as all machines agree.
+    """An order of candidates by a number, lowest first, as far as all machines agree on it.
 
     Attributes:
-        low: float64 ``(n,)``, the least that a machine may compute.
-        high: float64 ``(n,)``, the most that a machine may compute.
-        first: int64 ``(n,)``, for each candidate the first one equal to it, bit for bit; no machine tells
-            these apart.
+        low: float64 ``(n,)``, the smallest numbers that a machine may compute.
+        high: float64 ``(n,)``, the largest numbers that a machine may compute.
+        first: int64 ``(n,)``, the index of the first candidate that equals each candidate, bit for bit. No machine
+            distinguishes equal candidates.
     """
 
     low: FloatArray
@@ -60,28 +61,26 @@ class Order:
     first: IntArray
 
     def surely_before(self, place: int) -> NDArray[np.bool_]:
-        """Mark candidates that come before this one on every machine, bool ``(n,)``."""
+        """Mark candidates that precede this one on every machine, bool ``(n,)``."""
         earlier = np.arange(len(self.low)) < place
-        # Equal on every machine: both bounds meet, or the candidates are the same bytes. Then the place
-        # decides.
+        # A tie on every machine: both bounds are equal, or the candidates have the same bytes. The index then decides.
         tied = (self.high == self.low[place]) | (self.first == self.first[place])
         return np.asarray((self.high < self.low[place]) | (tied & earlier))
 
     def could_be_among(self, most: int) -> NDArray[np.bool_]:
-        """Mark candidates that fewer than ``most`` others certainly precede, bool ``(n,)``."""
-        # Only those whose highest value is below this one's lowest certainly come before it.
+        """Mark candidates that certainly have fewer than ``most`` predecessors, bool ``(n,)``."""
+        # Another candidate certainly precedes this one only if its highest value is below this one's lowest value.
         return self._count(self.high, self.low) < most
 
     def are_among(self, most: int) -> NDArray[np.bool_]:
-        """Mark candidates that fewer than ``most`` others may precede, bool ``(n,)``."""
-        # A candidate whose own interval is open counts itself among those that may precede it; it is taken
-        # out again.
+        """Mark candidates that have fewer than ``most`` possible predecessors, bool ``(n,)``."""
+        # A candidate whose low and high differ is counted as its own possible predecessor, so it is subtracted again.
         return self._count(self.low, self.high) - (self.low < self.high) < most
 
     def _count(self, of: FloatArray, against: FloatArray) -> IntArray:
-        """Return how many numbers ``of`` precede each number ``against``; ties go by place, int64 ``(n,)``."""
+        """Return how many numbers of ``of`` precede each number of ``against``, int64 ``(n,)``. Indices decide ties."""
         places = np.arange(len(of))
-        # Of equal numbers ``against`` sorts first, so that no candidate precedes itself.
+        # Among equal numbers ``against`` sorts first, so no candidate precedes itself.
         order = np.lexsort((np.repeat([0, 1], len(of)), np.tile(places, 2), np.concatenate([against, of])))
         counted = np.empty(2 * len(of), dtype=np.int64)
         counted[order] = np.cumsum(order >= len(of))
@@ -91,31 +90,30 @@ class Order:
 def surround(inputs: SelectionInput, target: int, winner: int, ruler: Ruler) -> IntArray:
     """Return a drawn candidate and its nearest neighbours in its class, ``inputs.wanted`` in all.
 
-    It completes a draw of one candidate to the wanted number. It is public: only the winner depends on
-    private data. If the pool is too small, the same candidates repeat in the same order.
+    The neighbours complete a draw of one candidate to the wanted number. They are public, because only the drawn
+    candidate depends on private data. If the pool is too small, the candidates repeat in the same order.
     """
     others = inputs.eligible(target)
     # The drawn candidate is the first pick, so it must not be its own nearest neighbour.
     others = others[others != winner]
     pool = inputs.pools[target]
     near = ruler.count_steps(distances(pool[[winner]], pool[others])[0])
-    # Stable: ties go to the candidate that comes first, on every machine.
+    # A stable sort: on every machine, the candidate that comes first wins a tie.
     return np.resize(np.append(winner, others[np.argsort(near, kind="stable")]), inputs.wanted)
 
 
 def is_surrounded(inputs: SelectionInput, target: int, winner: int, picked: IntArray, ruler: Ruler) -> bool:
-    """True if the picks could be those of ``surround`` on some machine."""
+    """Return True if the picks could be the result of ``surround`` on some machine."""
     others = inputs.eligible(target)
     others = others[others != winner]
     distinct = min(inputs.wanted, len(others) + 1)
     if picked[0] != winner or not repeats(picked, distinct) or not np.isin(picked[1:distinct], others).all():
         return False
     pool = inputs.pools[target]
-    # Both ends of a distance may be rounded otherwise on another machine, hence twice the usual error.
+    # Another machine may round both ends of a distance differently, so the error is doubled.
     near = ruler.bound_steps(distances(pool[[winner]], pool[others])[0], moved=2)
     order, left = Order(*near, find_firsts_of_equals(pool[others])), np.ones(len(others), dtype=bool)
-    # Each pick must be one that nothing left surely precedes. So every order that some machine produces
-    # passes, and no other.
+    # No remaining candidate may certainly precede a pick. This accepts exactly the orders that a machine can produce.
     for place in np.searchsorted(others, picked[1:distinct]):
         if (order.surely_before(place) & left).any():
             return False
@@ -127,9 +125,9 @@ class Drawn:
     """``pick`` and the auditor's checks for selectors that measure one ``chosen`` candidate of each class."""
 
     def pick(self, measured: Measurement, inputs: SelectionInput) -> tuple[IntArray, ...]:
-        """Return the drawn candidates; if several per class are wanted, with their nearest neighbours in the pool.
+        """Return the drawn candidates. If several per class are wanted, add their nearest neighbours in the pool.
 
-        The budget pays for one draw per class and round, so the others can only be similar, not chosen.
+        The budget pays for one draw per class and round. The other picks are therefore chosen by similarity alone.
         """
         ruler = inputs.ruler(measured)
         return tuple(
@@ -137,12 +135,12 @@ class Drawn:
         )
 
     def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-        """True for one eligible candidate of each class."""
+        """Return True if there is one eligible candidate of each class."""
         form = {"chosen": (np.int64, (len(inputs.labels),))}
         return has_shape(measured, form) and are_eligible(measured["chosen"], inputs)
 
     def is_picked(self, measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]) -> bool:
-        """True if these are the drawn candidates and their nearest neighbours, up to rounding."""
+        """Return True if these are the drawn candidates and their nearest neighbours, up to rounding."""
         ruler = inputs.ruler(measured)
         return all(
             is_surrounded(inputs, target, int(winner), picked[target], ruler)

@@ -1,7 +1,7 @@
-"""Control methods, and the method of runs that start from a release: none looks at private data.
+"""Control methods, and the method of runs that start from a release. None of them reads private data.
 
-``random`` is PCEvolve's loop with a uniform draw: it costs nothing, and every result is compared with it.
-``t2i`` is text-to-image alone (baseline B of the paper): the images of the prompt, unselected.
+``random`` is PCEvolve's loop with a uniform draw. It costs nothing and is the baseline for every result. ``t2i`` is
+text-to-image alone (baseline B of the paper): it keeps all images that the prompt gives, without selection.
 """
 
 from __future__ import annotations
@@ -39,4 +39,4 @@ FOLLOWING = Method(
     lift=uniform_lift,
     rounds=always(0),
 )
-"""The method of a run that starts from a release. It is in no list of methods: ``--from`` selects it."""
+"""The method of a run that starts from a release. ``--from`` selects it, and no list of methods contains it."""

@@ -1,7 +1,8 @@
 """Joint-vote exponential mechanism (method ``jvem``): images vote for tuples of one candidate per class.
 
-An image's vote for a tuple lies in [0, 1] and is a function of that image and public data alone. Half of it
-says that the own class's prototype is close, half that it is closer than the other classes' prototypes.
+An image's vote for a tuple lies in [0, 1] and depends only on this image and public data. Half of the vote is given
+if the prototype of the image's class is close to the image. The other half is given if this prototype is closer
+than the prototypes of all other classes.
 """
 
 from __future__ import annotations
@@ -31,18 +32,17 @@ from pcevolve.public.selectors.selection import (
 )
 from pcevolve.public.selectors.votes import ONE_VOTE
 
-# With ten candidates a class, three classes give 1,000 tuples and four 10,000; the votes of every image are
-# computed for each.
+# With ten candidates per class there are 1,000 tuples for three classes and 10,000 for four. Each image's votes
+# are computed for every tuple.
 BLOCK = 3
-"""Most classes that vote together: the number of tuples is the product of the pools' sizes."""
-# Time and memory grow with the tuples, for each private image; above this a public random part of them is
-# voted on.
+"""Largest number of classes that vote together. The number of tuples is the product of the sizes of their pools."""
+# Time and memory grow with the tuples, for each private image. Of more tuples, a public random sample is voted on.
 MOST_TUPLES = 20_000
 CLOSE_SHARE = Fraction(15, 100)
-"""m, the share of a class's candidates that count as close to an image; a fraction, so that their number is exact."""
+"""m, the share of a class's candidates that count as close to an image. A fraction gives their exact number."""
 CLOSE_WORTH = 0.5
-"""α, a multiple of 2**-22, so that sums of votes are exact."""
-# The paper's own number of iterations, and the default of PCEvolve here.
+"""α. It is a multiple of 2**-22, so that sums of votes are exact."""
+# The paper's number of iterations, which is also the default of PCEvolve here.
 MOST_ROUNDS = 20
 
 
@@ -50,8 +50,8 @@ MOST_ROUNDS = 20
 class Joint(Drawn):
     """One draw per block of classes with probability proportional to ``exp(η V)``.
 
-    A unit has one vote in all: its images' votes are averaged, and its votes in different blocks add up to at
-    most 1. A round, all blocks together, is therefore η-bounded-range under ``add-remove`` and 2η under
+    A unit has one vote in total: the votes of its images are averaged, and its votes in different blocks add up to at
+    most 1. A round with all its blocks is therefore η-bounded-range under ``add-remove`` and 2η-bounded-range under
     ``replace-one``.
     """
 
@@ -65,8 +65,7 @@ class Joint(Drawn):
         """
         event = single_event(events)
         require_mechanism(event, "exponential")
-        # One rate for all blocks: a unit's votes over all blocks add up to at most 1, so blocks compose in
-        # parallel.
+        # One rate for all blocks: a unit's votes in all blocks add up to at most 1, so blocks compose in parallel.
         rate = draw_rate(event, inputs.relation)
         chosen = np.empty(len(inputs.labels), dtype=np.int64)
         for number, (block, tuples) in enumerate(draw_ballots(inputs)):
@@ -76,14 +75,13 @@ class Joint(Drawn):
 
 
 def draw_ballots(inputs: SelectionInput) -> list[tuple[IntArray, IntArray]]:
-    """Draw random blocks of classes and the tuples that are voted on in each; public.
+    """Draw random blocks of classes and the tuples that are voted on in each block. Both are public.
 
     Returns:
-        For each block its classes, int64 ``(b,)``, and its tuples, int64 ``(tuples, b)``, with a candidate of
-        each class:
-        all tuples if there are at most 20,000, else 20,000 at random.
+        For each block, its classes, int64 ``(b,)``, and its tuples, int64 ``(tuples, b)``. A tuple contains a
+        candidate of each class. If there are more than 20,000 tuples, 20,000 are drawn at random.
     """
-    # Public randomness: the blocks must not depend on the votes, and the auditor draws the same ones.
+    # Public randomness: the blocks must not depend on the votes, and the auditor must be able to draw the same blocks.
     random, count = inputs.random(), len(inputs.labels)
     blocks = np.array_split(random.permutation(count), math.ceil(count / BLOCK))
     return [(block, _tuples([inputs.eligible(each) for each in block], random)) for block in blocks]
@@ -92,7 +90,7 @@ def draw_ballots(inputs: SelectionInput) -> list[tuple[IntArray, IntArray]]:
 def sum_votes_for_tuples(
     private: PrivateEmbeddings, inputs: SelectionInput, block: IntArray, tuples: IntArray
 ) -> FloatArray:
-    """Return V, the votes of the block's images for each tuple, without noise, float64 ``(tuples,)``: private."""
+    """Return V, the votes of the block's images for each tuple, without noise, float64 ``(tuples,)``. V is private."""
     totals, shares = np.zeros(len(tuples)), private.shares
     # Shares are multiples of 2**-30 and votes of 2**-22, so this running sum is exact in any order.
     for row in np.flatnonzero(np.isin(private.targets, block)):
@@ -105,19 +103,20 @@ def sum_votes_for_tuples(
 def vote_for_tuples(near: Sequence[FloatArray], own: int, tuples: IntArray) -> FloatArray:
     """Return one image's votes, float64 ``(tuples,)`` in [0, 1].
 
-    Ties for the last close candidate go to the first in the pool; equal distances to two prototypes are no
-    victory.
+    If several candidates tie for the last close place, the first one in the pool gets it. Equal distances to two
+    prototypes do not count as closer.
 
     Args:
-        near: For each class of the block, distances to its candidates; not finite for unusable ones.
-        own: Index of the image's class in the block.
+        near: For each class of the block, the distances to its candidates. Those of unusable candidates are not
+            finite.
+        own: The index of the image's class in the block.
         tuples: int64 ``(tuples, b)``.
     """
     chosen = np.stack([of_class[tuples[:, column]] for column, of_class in enumerate(near)], axis=1)
-    # A block of one class has no others; infinity then lets its candidates win.
+    # A block of one class has no other classes. Comparison with infinity then counts every candidate as closer.
     others = np.delete(chosen, own, axis=1).min(axis=1, initial=np.inf)
     close = np.zeros(len(near[own]))
-    # Of usable candidates only, which is a public number.
+    # Only usable candidates count. Their number is public.
     close_count = math.ceil(CLOSE_SHARE * int(np.isfinite(near[own]).sum()))
     close[np.argsort(near[own], kind="stable")[:close_count]] = CLOSE_WORTH
     return np.asarray(close[tuples[:, own]] + (1 - CLOSE_WORTH) * (chosen[:, own] < others), dtype=np.float64)
@@ -132,8 +131,8 @@ def _tuples(pools: Sequence[IntArray], random: np.random.Generator) -> IntArray:
 def joint_lift(events: tuple[Event, ...], scope: Scope) -> float:
     """Return the lift of JVEM: a class's K images vote 1 for tuples with a prototype of the best tenth, 0 for others.
 
-    The ideal total is then a sum over classes, so each class's share of the block's draw is a draw of its own
-    with ``exp(η K)`` for the best tenth.
+    The ideal total is then a sum over classes. The draw for a block is therefore equivalent to one draw per class, with
+    ``exp(η K)`` for the best tenth.
     """
     return drawn_lift(
         float(draw_rate(events[0], scope.relation)) * scope.shots, best_tenth(scope.candidates), scope
@@ -141,8 +140,8 @@ def joint_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
 
 def choose_rounds(budget: Budget, scope: Scope) -> int:
-    """Return ``T = clip(floor(epsilon K / 30), 1, 20)`` under replace-one, with 15 for 30 under add-remove."""
-    # Under replace-one a draw costs twice as much as under add-remove, so half as many rounds are affordable.
+    """Return ``T = clip(floor(epsilon K / 30), 1, 20)`` under replace-one, and with 15 instead under add-remove."""
+    # A draw under replace-one costs twice as much as under add-remove, so half as many rounds are affordable.
     share = Fraction(30 if scope.relation == "replace-one" else 15)
     return min(max(int(budget.epsilon * scope.shots / share), 1), MOST_ROUNDS)
 

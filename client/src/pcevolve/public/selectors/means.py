@@ -1,8 +1,8 @@
-"""DP class means (method ``dp-means``): the mean embedding of each class, released once; all choices follow from it.
+"""DP class means (method ``dp-means``): the mean embedding of each class is released once, and all choices follow.
 
-The frame of reference (centre, axes, clip radius) is made from public images or from the synthetic candidates
-of the first round, so it is public. In it an image is a point in a ball of radius R, and a class is the sum
-of its images.
+The frame of reference (centre, axes, clip radius) is public: it is made from public images or from the synthetic
+candidates of the first round. In this frame an image is a point in a ball of radius R, and a class is represented
+by the sum of its images' points.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from pcevolve.public.selectors.selection import Measurement, PrivateEmbeddings, 
 from pcevolve.public.selectors.sums import choose_release
 
 BEST_SHARE = 0.1
-"""Share of a class's candidates among which diversity decides."""
+"""The share of a class's candidates among which diversity decides."""
 REPULSION = 0.5
-"""Weight of the nearest other class's mean, which repels; from 1 on, outliers would win."""
+"""Weight of the nearest other class's mean, which repels candidates. At 1 and above, outliers would win."""
 STRAY = 2.0**50
-"""Penalty for a candidate that lies nearer to another class's mean: above any other score, and exact."""
+"""Penalty for a candidate that is nearer to another class's mean. It exceeds any other score and is exact."""
 
 
 @dataclass(frozen=True)
 class Means:
-    """Releases class means once, by ``sums.AtOnce`` or ``sums.CentreFirst``; every choice is post-processing."""
+    """Releases class means once, by ``sums.AtOnce`` or ``sums.CentreFirst``. Every choice is post-processing."""
 
     def measure(
         self, private: PrivateEmbeddings, inputs: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
-        """Release class means in the public frame ``centre, axes`` that is stored with them; see ``means_of``.
+        """Release class means in the public frame ``centre, axes``, which is stored with them (see ``means_of``).
 
-        One event pays for all sums at once; two pay for a centre and for deviations from it. As the budget
-        goes to zero, a class's mean goes to that of its prompt's candidates.
+        One event pays for all sums at once. Two events pay for a centre and for deviations from it. As the budget
+        approaches zero, a class's mean approaches the mean of the class's candidates.
         """
-        # The frame is fixed from public candidates before the first private point is read; the sensitivity
-        # holds in any frame.
+        # The frame is computed from public candidates before any private point is read. The sensitivity holds in
+        # any frame.
         frame = inputs.coordinates
         released = choose_release(frame, inputs, events).release(private, noise)
         return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), **released}
@@ -61,13 +61,13 @@ class Means:
         return tuple(self._choose(measured, inputs, target) for target in range(len(inputs.labels)))
 
     def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-        """True for means of all classes, rounded to the noise's scale, in this or another machine's public frame."""
+        """Return True for means of all classes, rounded to the noise's scale, in a machine's possible public frame."""
         from pcevolve.public.selectors import means_checked  # the auditor's half, which no run loads
 
         return means_checked.could_measure(measured, inputs, events)
 
     def is_picked(self, measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]) -> bool:
-        """True for candidates near their class's released mean, each far from those before it, up to rounding."""
+        """Return True for picks near the released means and far from earlier picks, up to rounding."""
         from pcevolve.public.selectors import means_checked
 
         return means_checked.is_picked(measured, inputs, picked)
@@ -76,11 +76,10 @@ class Means:
         eligible, points = project_eligible(measured, inputs, target)
         ruler = inputs.ruler(measured)
         order = rank(squared_distances(points, aims_of(measured)), target, ruler)
-        # First near the mean, then spread: among all candidates, the most distant ones would be the
-        # strangest.
+        # Candidates near the mean are kept first. Spreading over all candidates would pick the strangest ones.
         best = order[: count_best(inputs, len(order))]
-        # If fewer differ than are wanted, they repeat in order; the dataset keeps its planned size, which is
-        # public.
+        # If there are fewer distinct candidates than wanted, they repeat in order. The size of the dataset stays as
+        # planned, which is public.
         return np.resize(eligible[best[spread(points[best], inputs.wanted, ruler)]], inputs.wanted)
 
 
@@ -95,7 +94,7 @@ def project_eligible(
 
 def count_best(inputs: SelectionInput, eligible: int) -> int:
     """Return the number of best candidates among which diversity decides."""
-    # At least as many as are wanted, or a small pool would repeat images although others are left.
+    # At least the wanted number. Otherwise a small pool would repeat images although others are available.
     return min(max(inputs.wanted, math.ceil(BEST_SHARE * eligible)), eligible)
 
 
@@ -107,10 +106,10 @@ def means_of(measured: Measurement) -> FloatArray:
 
 
 def aims_of(measured: Measurement) -> FloatArray:
-    """Return the points that choices aim at, float64 ``(classes, k)``: means, their deviations from a centre stretched.
+    """Return the points at which choices aim, float64 ``(classes, k)``: the means, with stretched deviations.
 
-    Clipping deviations to half the radius shrinks them by about that factor, and candidates near the centre
-    belong to no class. On the development sets stretching raised the share of right ones among unlabelled
+    Clipping deviations to half the radius shrinks them by about this factor, and candidates near the centre are
+    typical of no class. On the development sets, stretching raised the share of correct classes among unlabelled
     real candidates by 1.6 to 6.4 points (decision 20).
     """
     if "means" in measured:
@@ -121,7 +120,7 @@ def aims_of(measured: Measurement) -> FloatArray:
 def distance_to_released_means(
     measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]
 ) -> float:
-    """Return the mean distance of picks to their class's released mean; of two renditions, the nearer one is better."""
+    """Return the mean distance between picks and the released mean of their class. It is smaller for better picks."""
     gaps = [
         squared_distances(project(pool[rows], measured["centre"], measured["axes"]), mean[None])
         for pool, rows, mean in zip(inputs.pools, picked, means_of(measured), strict=True)
@@ -130,28 +129,29 @@ def distance_to_released_means(
 
 
 def rank(squared: FloatArray, own: int, ruler: Ruler) -> IntArray:
-    """Order candidates: first those whose nearest mean is their own class's, then by nearness and distinctness.
+    """Order candidates: those nearest to their own class's mean first, then by nearness and distinctness.
 
     Args:
         squared: float64 ``(candidates, classes)``, squared distances to the released means.
-        own: Column of the candidates' class.
+        own: The column of the candidates' class.
+        ruler: The ruler of the measurement.
     """
-    # Compared in whole steps: machines differ in the last digits of a distance, and the audit must come to
-    # the same order.
+    # Compared in steps, because machines differ in the last digits of a distance, and the audit must reproduce the
+    # order.
     steps = ruler.count_steps(np.sqrt(squared))
     return np.argsort(score(steps, steps, own), kind="stable").astype(np.int64)
 
 
 def score(steps: FloatArray, repelled: FloatArray, own: int) -> FloatArray:
-    """Score candidates, lower is better, float64 ``(candidates,)``, in whole and half steps, exact on every machine.
+    """Return the scores of candidates, float64 ``(candidates,)``, in half steps and exact. Lower is better.
 
     Args:
-        steps: float64 ``(candidates, classes)``, distances; the column of the own mean is used.
-        repelled: float64 ``(candidates, classes)``, distances; the nearest other mean's is used.
-        own: Column of the candidates' class.
+        steps: float64 ``(candidates, classes)``, distances. Only the column of the candidates' own mean is used.
+        repelled: float64 ``(candidates, classes)``, distances. Only the nearest of the other means is used.
+        own: The column of the candidates' class.
     """
     near, others = steps[:, own], np.delete(repelled, own, axis=1)
-    # A single class has no other mean that could repel.
+    # With a single class there is no other mean that could repel.
     if not others.shape[1]:
         return np.asarray(np.square(near))
     nearest = others.min(axis=1)
@@ -159,20 +159,21 @@ def score(steps: FloatArray, repelled: FloatArray, own: int) -> FloatArray:
 
 
 def spread(points: FloatArray, count: int, ruler: Ruler) -> IntArray:
-    """Choose greedy k-centres: the first point, then repeatedly the one farthest from all chosen so far.
+    """Choose greedy k-centres: the first point, then repeatedly the point farthest from all chosen points.
 
     Args:
-        points: float64 ``(n, k)``, best first: ties go to the better.
-        count: Most points to choose, none twice.
+        points: float64 ``(n, k)``, best first. The better point wins a tie.
+        count: The largest number of points to choose. None is chosen twice.
+        ruler: The ruler of the measurement.
     """
-    # All gaps are infinite at first, so the first choice is the best candidate.
+    # All gaps are infinite at first, so the best candidate is chosen first.
     gap = np.full(len(points), np.inf)
     chosen: list[int] = []
     for _ in range(min(count, len(points))):
         chosen.append(int(gap.argmax()))
         near = ruler.count_steps(np.sqrt(squared_distances(points[[chosen[-1]]], points)[0]))
         gap = np.minimum(gap, near)
-        # Below 0: if only equal points remain, one that was not chosen yet precedes one that was.
+        # A chosen point gets -1. If only equal points remain, those not yet chosen come first.
         gap[chosen] = -1.0
     return np.array(chosen, dtype=np.int64)
 
@@ -181,26 +182,26 @@ def means_noise(events: Events, scope: Scope) -> float:
     """Return the noise's standard deviation on each coordinate of a class mean, in clip radii of the summed points.
 
     Args:
-        events: Events of the round that releases the means: one, clipped to R, or the centre's and then the
-            deviations', clipped to R/2. At least one looks at private data.
+        events: Events of the round that releases the means. A single event pays for points clipped to R. Of two
+            events, the first pays for the centre, and the second for deviations clipped to R/2. At least one event
+            reads private data.
+        scope: The public sizes of the run.
     """
-    # The last event pays for the class means or their deviations; an earlier one pays for the centre, which
-    # is common to all classes.
+    # The last event pays for the class means or their deviations. An earlier one pays for the centre of all classes.
     last = [event for event in events if not event.free][-1]
-    # In clip radii of the summed points, R or R/2, both ways have the sensitivity of a sum in a ball
-    # (``sums``).
+    # In clip radii of the summed points (R or R/2), both releases have the sensitivity of a sum in a ball (``sums``).
     return scope.noise_factor * float(last.value) * bounded_sum_sensitivity(scope.relation) / scope.shots
 
 
 def means_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """Return the lift of DP class means: is a candidate at the private mean near the released mean's direction?
+    """Return the lift of DP class means: the probability that a chosen candidate is at the private mean.
 
-    All candidates lie on the sphere of the clip radius r round the centre (R round a public centre, R/2 round
-    a released one): the best tenth at the private mean, the rest in random directions of many coordinates. As
-    many are chosen as are best, so the share of the best that are chosen equals the share of the chosen that
-    are best. With noise s·r on each coordinate of the mean, a candidate's projection on the released mean is
-    normal, shifted by 1/s for the best: ``Φ(1/s - Φ⁻¹(0.9))``. The centre's own noise moves all candidates
-    alike and is left out.
+    All candidates lie on the sphere of the clip radius r round the centre. r is R for a public centre and R/2 for a
+    released centre. The best tenth is at the private mean, and the rest is in random directions of many
+    coordinates. The number of chosen candidates equals the number of the best, so the share of the best that are
+    chosen equals the share of the chosen that are best. The noise on each coordinate of the mean is s·r. A
+    candidate's projection on the released mean is then normal and is shifted by 1/s for the best, which gives
+    ``Φ(1/s - Φ⁻¹(0.9))``. The noise of the centre moves all candidates equally and is left out.
     """
     noise = means_noise(events, scope)
     share = best_tenth(scope.candidates) / scope.candidates
@@ -220,16 +221,16 @@ METHOD = Method(
     selector=Means,
     tight=gaussian_once,
     lift=means_lift,
-    # The sensitivity of the last access by default, the deviations' from a centre: R/2, as ``centre_first``
-    # promises below. The guarantee above is for all sums at once, R (``sums`` proves both).
+    # By default the sensitivity of the last access, the deviations from a centre: R/2, as ``centre_first`` promises
+    # below. The guarantee above is for all sums at once, which is R. ``sums`` proves both.
     sensitivity=Sensitivity(deviation_sum_sensitivity, "clip radii R"),
     worst_case=moving_vote,
-    # No round by default: three rounds added 1.6 ± 1.2 points over 50 pairs (docs/results/worth.md), and they
-    # send images back.
+    # No round by default: three rounds added 1.6 ± 1.2 points over 50 pairs (docs/results/worth.md), and they send
+    # images back.
     rounds=always(0),
     prototypes=10,
     schedule=Schedule(0.6, 0.4),
-    # Four candidates for each image of the dataset, so that there is something to choose from without rounds.
+    # Four candidates for each image of the dataset, so that there is a choice without rounds.
     initial=4,
     pool="all",
     keep="selected",

@@ -19,7 +19,7 @@ from pcevolve.public.selectors.sums import choose_release
 
 
 def could_measure(measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-    """True for means of all classes, rounded to the noise's scale, in this or another machine's public frame."""
+    """Return True for means of all classes, rounded to the noise's scale, in a machine's possible public frame."""
     frame = inputs.coordinates
     width, most = frame.axes.shape
     doubts = choose_release(frame, inputs, events).doubts
@@ -32,14 +32,14 @@ def could_measure(measured: Measurement, inputs: SelectionInput, events: Events)
     }
     if not has_shape(measured, form):
         return False
-    # Half a step, because a doubt may lie at a power of two.
+    # Half a step, because the noise may be next to a power of two, where another machine could use the smaller step.
     if not all(is_rounded_to(measured[name], rounding_step(doubt) / 2) for name, doubt in doubts.items()):
         return False
     return frame.resembles(measured["centre"], measured["axes"])
 
 
 def is_picked(measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]) -> bool:
-    """True for candidates near their class's released mean, each far from those before it, up to rounding."""
+    """Return True for picks near the released means and far from earlier picks, up to rounding."""
     return all(_follows(measured, inputs, target, each) for target, each in enumerate(picked))
 
 
@@ -59,7 +59,7 @@ def _follows(measured: Measurement, inputs: SelectionInput, target: int, picked:
 
 
 def bound_rank(squared: FloatArray, own: int, ruler: Ruler, first: IntArray) -> Order:
-    """Return the order of ``rank`` as far as all machines agree; ``first`` as in ``Order``."""
+    """Return the order of ``rank`` as far as all machines agree. ``first`` has the same meaning as in ``Order``."""
     low, high = ruler.bound_steps(np.sqrt(squared))
     return Order(score(low, high, own), score(high, low, own), first)
 
@@ -67,16 +67,17 @@ def bound_rank(squared: FloatArray, own: int, ruler: Ruler, first: IntArray) -> 
 def could_be_spread(
     points: FloatArray, order: Order, best: NDArray[np.bool_], indices: IntArray, ruler: Ruler
 ) -> bool:
-    """True if picks could be those of ``spread`` on some machine.
+    """Return True if picks could be the result of ``spread`` on some machine.
 
     Args:
         points: float64 ``(n, k)``.
-        order: The order in which ``spread`` was given the points.
-        best: bool ``(n,)``, candidates among which it surely chose.
+        order: The order in which ``spread`` received the points.
+        best: bool ``(n,)``, candidates that were certainly available to ``spread``.
         indices: int64 ``(picks,)``, in the order of the picks.
+        ruler: The ruler of the measurement.
 
     Returns:
-        True if each pick is as far from those before it as any candidate that was certainly available
+        True if each pick may be as far from the earlier picks as every candidate that was certainly available
         instead.
     """
     fewest, most = np.full((2, len(points)), np.inf)

@@ -1,4 +1,4 @@
-"""The description of a method: public facts that the plan, the selector and the printed guarantee are made from."""
+"""The description of a method: the public facts for the plan, the selector and the printed guarantee."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ VARIES = CREATES | {"vary"}
 
 @dataclass(frozen=True)
 class Schedule:
-    """Degree of variation of each iteration, in [0, 1]: image-to-image strength, or the share of words that are blank.
+    """Degree of variation of each iteration, in [0, 1]: image-to-image strength, or the share of blanked words.
 
     Attributes:
-        start: Degree in the first iteration.
-        end: Degree in the last iteration, or the floor that steps stop at.
-        step: Decrease per iteration (PCEvolve); None for a straight line from ``start`` to ``end`` (PE).
+        start: The degree in the first iteration.
+        end: The degree in the last iteration, or the lower limit if there is a ``step``.
+        step: Decrease per iteration (PCEvolve). None gives a straight line from ``start`` to ``end`` (PE).
     """
 
     start: float
@@ -66,13 +66,13 @@ class Schedule:
     step: float | None = None
 
     def over(self, iterations: int) -> tuple[float, ...]:
-        """Return the strengths of ``iterations`` rounds."""
-        # With one round there is nothing to go down to: the only round has the first degree.
+        """Return the degrees of ``iterations`` rounds."""
+        # With one round there is no decrease: this round has the first degree.
         step = self.step if self.step is not None else (self.start - self.end) / max(iterations - 1, 1)
         strengths = (self.start - step * t for t in range(iterations))
         # A schedule may also rise, and steps of a fixed size would otherwise run past the end.
         low, high = sorted((self.start, self.end))
-        # Six digits: the number is sent, hashed and shown, and 0.8 - 0.02 · 3 would have seventeen.
+        # Rounded to six digits, because the number is sent, hashed and shown, and 0.8 - 0.02 · 3 would have seventeen.
         return tuple(round(min(max(each, low), high), 6) for each in strengths)
 
 
@@ -86,13 +86,13 @@ def always(iterations: int) -> Rule:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How much one privacy unit can change the query of a selector's draws.
+    """How much one privacy unit can change the query behind a selector's draws.
 
     Attributes:
-        of: By neighbour relation. Under Gaussian noise, the L2 norm of the change. For draws, the largest
-            difference between the changes of two candidates' scores; at a rate r per score the bounded range
-            is r times it.
-        unit: What the query counts.
+        of: The sensitivity under a neighbour relation. For Gaussian noise, it is the L2 norm of the change. For
+            draws, it is the largest difference between the changes of two candidates' scores: at a rate of r nats per
+            score, the bounded range is r times this difference.
+        unit: The unit of the query.
     """
 
     of: Callable[[Relation], float]
@@ -103,31 +103,32 @@ class Sensitivity:
 class Method:
     """A method of choosing prototypes with all its public facts: one object, in the file of its family.
 
-    A method that looks at private data has a ``selector``, and names its ``sensitivity`` and its
-    ``worst_case`` beside it. The contract tests check the three against each other for every method in the
-    registry.
+    A method that reads private data has a ``selector``, a ``sensitivity`` and a ``worst_case``. The contract tests
+    check the three against each other for every registered method.
 
     Attributes:
-        guarantee: The selection's privacy guarantee in words, under both neighbour relations; see
-            ``statement``.
-        selector: Makes the selector; None if private data are not looked at.
+        guarantee: The selection's privacy guarantee in words, under both neighbour relations (see ``statement``).
+        selector: Makes the selector. None if the method reads no private data.
         tight: Events of each round for a budget, calibrated as tightly as the accountants allow.
-        lift: Probability that a chosen prototype is of the best tenth, under an ideal utility; chance is 0.1.
-        sensitivity: Sensitivity of the selector's last access; None without one.
+        lift: Probability that a chosen prototype is of the best tenth, under an ideal utility. Chance is 0.1.
+        sensitivity: Sensitivity of the selector's last access. None without a selector.
         worst_case: Neighbouring datasets, by relation, that ``pcevolve audit-dp`` tries to tell apart.
-        varies: False for text-to-image alone, which cannot vary prototypes.
-        prototypes: Most prototypes per class and round by default; None for as many as candidates.
+        published: The calibration of the paper. None if there is no other than ``tight``.
+        rounds: The default number of iterations for a budget and sizes.
+        prototypes: Default limit of prototypes per class and round. None for as many as candidates.
+        schedule: Default degrees of variation of images.
         blanks: Default shares of a text's words that are blanked when it is varied.
-        initial: Text-to-image candidates, in multiples of the dataset's size; see ``initial_for``.
+        initial: Text-to-image candidates, in multiples of the dataset's size (see ``initial_for``).
         pool: Which earlier candidates may be chosen, beside the latest generation.
-        variations: Default variations of each place in the dataset, in a round.
-        keep: Whether the dataset is the last population or selected from all.
-        appearance: Whether the dataset is given the private images' appearance, which a first access releases
-            if noise allows. ``auto`` lets the released classes decide.
-        centre_first: The guarantee if a centre of all classes is released before their deviations from it,
-            which is then the method's default; empty for a method that releases no means.
-        final_selection_queries_data: Whether the dataset's selection asks the private data once more, after
+        variations: Default number of variations of each place in the dataset, in a round.
+        keep: Whether the dataset is the last population or is selected from all candidates.
+        appearance: Whether the dataset is given the private images' appearance, which a first access releases if
+            noise allows. With ``auto`` the released classes decide.
+        centre_first: The guarantee of a run that releases a centre of all classes before their deviations from it.
+            Such a release is the default of a method with this text. Empty for a method that releases no means.
+        final_selection_queries_data: Whether the selection of the dataset reads the private data once more, after
             all rounds.
+        varies: False for text-to-image alone, which cannot vary prototypes.
     """
 
     name: str
@@ -165,24 +166,24 @@ class Method:
 
     @property
     def queries_data(self) -> bool:
-        """True if private images are embedded and compared with the provider's."""
+        """True if private images are embedded and compared with the provider's images."""
         return self.selector is not None
 
     def make_selector(self) -> Selector:
-        """Return the method's selector (``UsageError`` if it never looks at private data)."""
+        """Return the method's selector (``UsageError`` if the method never reads private data)."""
         if self.selector is None:
             raise UsageError(f"method '{self.name}' never looks at private data: it has no selector")
         return self.selector()
 
     def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
-        """Return T: the user's, if the method varies anything; else the method's own."""
-        # A method that cannot vary ignores the user's number, because its loop has no rounds at all.
+        """Return T: the user's number if the method varies prototypes, and otherwise the method's own number."""
+        # A method that cannot vary ignores the user's number, because its loop has no rounds.
         return self.rounds(budget, scope) if wanted is None or not self.varies else wanted
 
     def needs_for(self, iterations: int, vary_by: str = "image") -> frozenset[str]:
-        """Return the capabilities that the dialect needs; without iterations, or by prompts, no image is ever sent."""
-        # Refused before a run, not in its first round: a dialect that cannot vary would fail after the
-        # opening was paid for.
+        """Return the capabilities that the dialect needs. Images are sent only if rounds vary images."""
+        # Checked before a run: a dialect that cannot vary would fail in the first round, after the first images
+        # were paid for.
         return CREATES if not iterations or vary_by == "prompt" else VARIES
 
     def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
@@ -191,8 +192,7 @@ class Method:
         Raises:
             UsageError: The method has no such calibration, or needs a δ.
         """
-        # Tight unless asked: the published ones add more noise for the same guarantee, and are there to
-        # repeat the papers' tables.
+        # Published calibrations add more noise for the same guarantee. They serve to repeat the papers' tables.
         if calibration == "tight":
             return self.tight(budget, scope)
         if self.published is None:
@@ -212,65 +212,67 @@ class Method:
         """Return the events of each access by iteration: 1..T, and 0 for the private images' appearance.
 
         Args:
-            calibration: ``tight``, or ``published`` for the paper's own.
-            appearance: With ``as-is`` there is no iteration 0; the method's own mode if None.
-            centre_first: Whether a centre is released before class means; the method's own if None.
+            budget: The budget of the run.
+            scope: The public sizes of the run.
+            calibration: ``tight``, or ``published`` for the paper's calibration.
+            appearance: The appearance mode. With ``as-is`` there is no iteration 0. None uses the method's mode.
+            centre_first: Whether a centre is released before class means. None uses the method's default.
             class_counts: Whether the numbers of units by class are released before the first votes.
 
         Raises:
             UsageError: The method has no such calibration, needs a δ, or cannot pay for the appearance.
         """
-        # Divided in this order, from the inside out: centre and counts share one round's access, and the
-        # appearance then takes its part of the whole.
+        # The order matters: centre and counts share one round's access, and the appearance then takes its part of the
+        # total budget.
         rounds = self.events(budget, self._paying_scope(scope), calibration)
         if bool(self.centre_first) if centre_first is None else centre_first:
             rounds = pay_for_centre(rounds)
         if class_counts:
             rounds = pay_for_class_counts(rounds)
         if (appearance or self.appearance_for(budget, scope, calibration)) == "as-is":
-            # Iteration 0 is kept for the appearance, also where none is released: a receipt's number means
-            # the same in every run.
+            # Iteration 0 is reserved for the appearance even if none is released, so iterations mean the same in
+            # all runs.
             return dict(enumerate(rounds, 1))
         return dict(enumerate(pay_for_appearance(rounds)))
 
     def appearance_for(self, budget: Budget, scope: Scope, calibration: str = "tight") -> AppearanceMode:
-        """Return the default appearance: the method's own unless noise would blur it.
+        """Return the default appearance: the method's own mode, or ``as-is`` if noise would blur the appearance.
 
         Errors as in ``accesses``.
         """
         if self.appearance == "as-is":
             return "as-is"
-        # Priced as if it were released: whether it is worth its price depends on the noise that the price
-        # leaves.
+        # Calculated as if the appearance were released, because whether it is worth its price depends on the noise that
+        # remains at this price.
         first = pay_for_appearance(self.events(budget, self._paying_scope(scope), calibration))[0][0]
         return "as-is" if is_blurred(first, scope) else self.appearance
 
     def _paying_scope(self, scope: Scope) -> Scope:
         # Without rounds, the selection of the dataset pays.
         if self.final_selection_queries_data:
-            # One more paid access: ``aug-pe`` asks the private data once after the last round.
+            # One more paid access: ``aug-pe`` reads the private data once after the last round.
             return replace(scope, iterations=scope.iterations + 1)
         return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
 
     def degrees(self, made: Modality | type[Modality]) -> Schedule:
-        """Return default degrees of variation: shares of blanks for prototypes sent as text, else strengths."""
+        """Return default degrees of variation: shares of blanks if prototypes are sent as text, otherwise strengths."""
         return self.blanks if made.sends_inline else self.schedule
 
     def prototypes_for(self, candidates: int) -> int:
-        """Return the default prototypes per class and round."""
+        """Return the default number of prototypes per class and round."""
         most = candidates if self.prototypes is None else min(self.prototypes, candidates)
         # A divisor, so that each prototype has the same number of variations and the population keeps its size.
         return next(count for count in range(most, 0, -1) if candidates % count == 0)
 
     def initial_for(self, candidates: int, variations: int) -> int:
-        """Return the default text-to-image candidates of each class: survivors and their variations, or a multiple."""
+        """Return the default number of first candidates per class: survivors plus their variations, or a multiple."""
         return candidates * (1 + variations if self.pool == "survivors" else self.initial)
 
     def plan_events(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:
-        """Return the events of every release of a plan, by iteration; the dataset's selection may follow for free.
+        """Return the events of every release of a plan, by iteration. The selection of the dataset may be free.
 
         Raises:
-            UsageError: The plan asks for something that the method cannot do.
+            UsageError: The plan requests something that the method cannot do.
         """
         self._require(plan)
         paid = self.accesses(
@@ -281,27 +283,26 @@ class Method:
             centre_first=plan.centre_first,
             class_counts=plan.class_counts,
         )
-        # A selection that follows from an earlier release is free. A control has no release that anything
-        # could follow from: it draws.
+        # A selection that follows from an earlier release is free. A control method has no release and draws uniformly.
         free = FREE if self.selector is not None else Event("uniform")
         return {t: paid.get(t, (free,)) for t in plan.releases}
 
     def _require(self, plan: PublicPlan) -> None:
-        """Refuse a plan that asks for something that the method cannot do (``UsageError``)."""
+        """Refuse a plan that requests something that the method cannot do (``UsageError``)."""
         rules = (self._faults_of_releases, self._faults_of_choice)
-        # The first fault alone: one that is corrected may remove the others.
+        # Only the first fault is reported, because correcting it may remove the others.
         for fault in (each for rule in rules for each in rule(plan)):
             raise UsageError(f"method '{self.name}' {fault}")
 
     def _faults_of_releases(self, plan: PublicPlan) -> Iterator[str]:
-        """Yield a message for each release that a plan asks for and the method does not make."""
+        """Yield a message for each release that the plan requests and the method does not make."""
         if plan.selects and self.keep != "selected" and self.selector is not None:
             yield "cannot choose its dataset from all rounds: leave method.keep out"
         if plan.centre_first and not self.centre_first:
             yield "releases no means, so it has no centre to release first"
 
     def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
-        """Yield a message for each option that does not go with how the method chooses."""
+        """Yield a message for each option that is incompatible with how the method chooses."""
         if (
             plan.method.of(SecretEvolution).cells is not None
             and plan.method.pool != "all"
@@ -310,7 +311,7 @@ class Method:
             yield "counts around its first candidates, which have to stay in the pool: leave method.pool out"
 
     def statement(self, plan: PublicPlan) -> str:
-        """State a run's guarantee in words: the method's and what the plan adds to it.
+        """State a run's guarantee in words: the guarantee of the method and the additions of the plan.
 
         Errors as in ``plan_events``.
         """
@@ -328,7 +329,7 @@ class Method:
                     prior=in_full(plan.secrecy.prior), bound=plan.secrecy.bound, most=plan.secrecy.most
                 )
             )
-        # Stated only if δ makes a difference: at δ = 0 the sum is the ε that is printed.
+        # Stated only if δ makes a difference. At δ = 0 the sum equals the printed ε.
         pure = pure_epsilon(events)
         if pure and epsilon(events, plan.privacy.delta) < pure:
             parts.append(COMPOSED.format(delta=in_full(plan.privacy.delta), pure=format_loss(float(pure))))
@@ -336,14 +337,14 @@ class Method:
 
 
 def first_selection(planned: Mapping[int, tuple[Event, ...]]) -> tuple[Event, ...]:
-    """Return the events of the first round that queries the private data; empty if none does."""
+    """Return the events of the first round that reads the private data, or nothing if no round does."""
     return next(
         (events for t, events in planned.items() if t and not all(event.free for event in events)), ()
     )
 
 
 def scope_of(plan: PublicPlan) -> Scope:
-    """Return the public sizes of a plan that prices depend on."""
+    """Return the public sizes of a plan on which prices depend."""
     return Scope(
         relation=plan.privacy.relation,
         iterations=plan.method.iterations,

@@ -1,4 +1,4 @@
-"""Plan a run's cost and worth before anything is spent; public numbers only.
+"""Plan a run's cost and worth before any budget is spent, from public numbers only.
 
 >>> describe_lift(lift=0.12, chance=0.1)
 'indistinguishable from random choice'
@@ -28,17 +28,21 @@ VERDICTS = (
 CHANCE = "indistinguishable from random choice"
 CHANCE_FACTOR = 1.5
 USE_MORE = "use more shots or a larger epsilon, or --method t2i, which spends nothing"
-"""What to do about a selection that noise hides."""
+"""Advice for a selection that noise hides."""
 
 
 @dataclass(frozen=True)
 class SecretPlan:
-    """A run's promise to declared secrets, and the part of a vote that texts with a secret keep.
+    """A run's promise for declared secrets, and the remaining weight of texts that hold a secret.
 
     Attributes:
-        mu: η; the run is μ-GDP for the value of a secret.
-        share: The part that is left of the vote of a text with a secret, in [0, 1].
-        success: r by p, for this run alone.
+        prior: p, the largest probability of guessing a secret before the release.
+        bound: r, the largest probability of guessing it afterwards.
+        most: The largest number of texts that hold one secret.
+        mu: η. The run is μ-GDP for the value of a secret.
+        share: The remaining share of the vote of a text with a secret, in [0, 1].
+        cells: The number of cells of each class.
+        success: r for each of several p, for this run alone.
     """
 
     prior: float
@@ -55,17 +59,15 @@ class BudgetPlan:
     """The price and the worth of a run.
 
     Attributes:
-        events: All planned events on the private data; equal events are merged.
-        epsilon_per_query: ε of one access: pure if the mechanism is pure DP, else at δ; 0 if none looks.
-        epsilon_total: ε of the run, by the accountant that proves the least.
-        epsilon_folder: ε for one unit of a folder that the run draws its private dataset from
-            (``data.subsample``).
-        totals: ε of the run under each accountant; None where it proves none.
-        within_budget: Whether the run may start; only a published calibration can fail to fit.
-        lift_top10: Probability that a prototype is of the best tenth of the candidates, under an ideal
-            utility.
-        noise_multiplier: Standard deviation of Gaussian noise over L2 sensitivity; None for other methods.
-        secrets: What is promised to declared secrets; None for a method that takes none.
+        events: All planned events on the private data. Equal events are merged.
+        epsilon_per_query: ε of one access: pure ε if the mechanism is pure DP, otherwise ε at δ, and 0 without access.
+        epsilon_total: ε of the run, by the accountant that proves the smallest value.
+        epsilon_folder: ε for one unit of a folder from which the run draws its private dataset (``data.subsample``).
+        totals: ε of the run under each accountant. None if the accountant proves no ε.
+        within_budget: Whether the run may start. Only a published calibration can exceed the budget.
+        lift_top10: Probability that a prototype is of the best tenth of the candidates, under an ideal utility.
+        noise_multiplier: Standard deviation of Gaussian noise over L2 sensitivity. None for other methods.
+        secrets: The promise for declared secrets. None for a method that does not support secrets.
     """
 
     method: str
@@ -86,7 +88,7 @@ class BudgetPlan:
     secrets: SecretPlan | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, the scope's fields beside the others."""
+        """Return plain values for JSON, with the scope's fields next to the others."""
         values = asdict(self)
         return {"method": values.pop("method"), **values.pop("scope"), **values}
 
@@ -98,10 +100,14 @@ def plan(
     calibration: str = "tight",
     appearance: str | None = None,
 ) -> BudgetPlan:
-    """Plan a method's use of a budget.
+    """Plan how a method uses a budget.
 
     Args:
-        appearance: ``matched`` or ``as-is``; the method's own if None.
+        budget: The budget of the run.
+        method: The method.
+        scope: The public sizes of the run.
+        calibration: ``tight`` or ``published``.
+        appearance: ``matched`` or ``as-is``. None uses the method's mode.
 
     Raises:
         UsageError: The method needs a δ, or has no such calibration.
@@ -112,21 +118,25 @@ def plan(
 def plan_for_noise(
     noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, appearance: str | None = None
 ) -> BudgetPlan:
-    """Price a method at a given noise multiplier of its selection; an appearance costs its share in addition.
+    """Price a method at a given noise multiplier of its selection. An appearance costs its share in addition.
 
     Args:
         noise_multiplier: Standard deviation over L2 sensitivity of the accesses that select.
+        delta: δ at which ε is computed.
+        method: The method.
+        scope: The public sizes of the run.
+        appearance: ``matched`` or ``as-is``. None uses the method's mode, unless noise would blur the appearance.
 
     Raises:
-        UsageError: The method adds no Gaussian noise, δ is 0, or the noise bounds nothing.
+        UsageError: The method adds no Gaussian noise, δ is 0, or the noise is too small for any bound.
     """
     mode = appearance or method.appearance
-    # With the method's own appearance first; only an explicit choice stays when the noise would blur it.
+    # The method's own appearance mode is tried first. If noise would blur it, only an explicit choice is kept.
     given = _at_noise(noise_multiplier, delta, method, scope, mode)
     if appearance is None and mode != "as-is" and is_blurred(given[0][0], scope):
         given = _at_noise(noise_multiplier, delta, method, scope, "as-is")
     total = epsilon((event for events in given.values() for event in events), delta)
-    # Below some noise no accountant proves anything, and an infinite epsilon would be printed as a budget.
+    # Below some noise no accountant proves a bound, and an infinite epsilon would be printed as a budget.
     if not math.isfinite(total):
         raise UsageError("so little noise gives no bound: try --noise-multiplier 2")
     return _price(given, Budget(Fraction(total), delta), method, scope)
@@ -135,8 +145,8 @@ def plan_for_noise(
 def _at_noise(
     noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, mode: str
 ) -> dict[int, tuple[Event, ...]]:
-    """Scale all noise of a method's accesses alike, so that its selection has the given multiplier."""
-    # Any budget will do: all noise of a method is scaled alike, so its proportions do not depend on epsilon.
+    """Scale the noise of all accesses by one factor, so that the selection has the given multiplier."""
+    # Any budget will do, because all noise is scaled by one factor: the proportions do not depend on epsilon.
     accesses = method.accesses(Budget(Fraction(1), delta), scope, appearance=mode)
     selecting = [event for t, events in accesses.items() if t for event in events]
     # The last Gaussian access: an earlier one of the same round pays for a centre or for counts.
@@ -157,12 +167,12 @@ def describe_lift(lift: float, chance: float) -> str:
 def _price(
     accesses: Mapping[int, tuple[Event, ...]], budget: Budget, method: Method, scope: Scope
 ) -> BudgetPlan:
-    # Equal events are merged into one with a count, which accountants compose more tightly than a sum.
+    # Equal events become one event with a count, which accountants compose more tightly than a sum.
     spent = merge(event for events in accesses.values() for event in events)
     paying = next((events for t, events in accesses.items() if t and merge(events)), ())
     lift = method.lift(paying, scope) if paying else uniform_lift((), scope)
     selecting = paying[-1:]  # after a centre, which class means are measured from
-    # Named after the access that selects, which is what papers state for a method.
+    # The multiplier of the access that selects, which is the number that papers state for a method.
     multiplier = next((float(event.value) for event in selecting if event.mechanism == "gaussian"), None)
     hides = None if multiplier is None else method.sensitivity
     return BudgetPlan(
@@ -174,7 +184,7 @@ def _price(
         epsilon_total=epsilon(spent, budget.delta),
         epsilon_folder=epsilon(scale_to_folder(spent, True), budget.delta),
         totals={each.name: finite_or_none(each.epsilon(spent, budget.delta)) for each in ACCOUNTANTS},
-        # Exact, unlike the printed epsilon, which is rounded up: a budget must not be refused for its last
+        # Exact, unlike the printed epsilon, which is rounded up: a budget must not be refused because of its last
         # digit.
         within_budget=within(spent, budget),
         lift_top10=lift,
@@ -187,7 +197,7 @@ def _price(
 
 def _per_query(paying: tuple[Event, ...], delta: float) -> float:
     one = tuple(replace(event, count=1) for event in paying[:1])
-    # Pure where it can be: then the price of one query holds at any delta.
+    # Pure ε where it exists, because the price of one query then holds at any δ.
     pure = pure_epsilon(one)
     return epsilon(one, delta) if pure is None else above(pure)
 

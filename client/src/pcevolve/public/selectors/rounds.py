@@ -1,12 +1,12 @@
 """Divide a budget into events: each round's accesses of a method to the private data, and what they are worth.
 
-A calibration gives the events of rounds 1..T; a round is one access for all classes together. All of them fit
-the budget, which ``dp.accountants.within`` confirms piece by piece. Published calibrations may not fit; their
-actual sum is reported.
+A calibration gives the events of rounds 1..T. A round is one access for all classes together. All rounds together
+fit the budget, as ``dp.accountants.within`` confirms. Published calibrations may exceed the budget, and their actual
+sum is reported.
 
-A lift says how much better than chance a choice is: the probability that a chosen prototype is of the best
-tenth, under a utility that no real one beats. Each family of methods has its own ideal: all nominal shots
-agree on the best tenth of the candidates, and on nothing else.
+A lift states how much better than chance a choice is. It is the probability that a chosen prototype is of the best
+tenth, under a utility that no real utility exceeds. Each family of methods has its own ideal utility: all nominal
+shots agree on the best tenth of the candidates, and only on these.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class Scope:
     """The public sizes of a run on which prices depend.
 
     Attributes:
+        relation: The neighbour relation.
+        iterations: Number of rounds, T.
         classes: Number of classes, C.
         shots: Nominal private units per class, K.
         candidates: Candidates per class, N.
@@ -50,46 +52,46 @@ class Scope:
 
 
 Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
-"""Events of each round 1..T; a round is one transaction for all classes."""
+"""The events of each round 1..T. A round is one transaction for all classes."""
 Calibration: TypeAlias = Callable[[Budget, Scope], Rounds]
-"""Returns the events of each round that a budget pays for; no rounds, no events."""
+"""Returns the events of each round that a budget pays for. Without rounds there are no events."""
 
 
 CENTRE_SHARE = 0.2
-"""The centre's share of the means' budget, as 1/z²: it is pooled over all classes, so a small share is enough."""
+"""The centre's share of the means' budget, as 1/z². The centre is pooled over all classes, so a little is enough."""
 COUNT_SHARE = 0.1
-"""The class counts' share of the first round's budget, as 1/z²: one number per class needs less than the votes."""
+"""The class counts' share of the first round's budget, as 1/z². One number per class needs less than the votes."""
 APPEARANCE_SHARE = 0.2
-"""The appearance's share of a Gaussian run's budget, as 1/z²: it is pooled over all classes, so little is enough."""
+"""The appearance's share of a Gaussian run's budget, as 1/z². It is pooled over all classes, so little is enough."""
 BLURRED_APPEARANCE = 0.2
-"""Noise on an appearance's numbers above which it is not worth its price; dark and light differ by 1."""
+"""Noise on an appearance's numbers above which it is not worth its price. Dark and light differ by 1."""
 
 
 def divide(event: Event, share: float) -> tuple[Event, ...]:
-    """Split a Gaussian access into two, the first with a share of its budget as 1/z²; a free one stays as it is.
+    """Split a Gaussian access into two. The first gets ``share`` of its budget, as 1/z². A free access is not split.
 
-    With noise multipliers ``z / sqrt(s)`` and ``z / sqrt(1 - s)`` the sum of ``1/z²`` is unchanged. The cost
-    of adaptively composed Gaussian accesses depends on that sum alone, under μ-GDP and zCDP alike.
+    With noise multipliers ``z / sqrt(s)`` and ``z / sqrt(1 - s)`` the sum of ``1/z²`` is unchanged. The cost of
+    adaptively composed Gaussian accesses depends only on this sum, under both μ-GDP and zCDP.
     """
     if event.free:
         return (event,)
     return tuple(
-        # Rounded up: each part is a little noisier than its share pays for, never less.
+        # Rounded up: each part is at least as noisy as its share requires.
         replace(event, parameter=str(round_up(float(event.value * Fraction(1 / math.sqrt(part))))))
         for part in (share, 1 - share)
     )
 
 
 def pay_for_centre(rounds: Rounds) -> Rounds:
-    """Split every Gaussian access into the centre's and the deviations', for the price of the one."""
+    """Split every Gaussian access into one for the centre and one for the deviations, at the same total price."""
     return tuple(tuple(part for event in events for part in divide(event, CENTRE_SHARE)) for events in rounds)
 
 
 def pay_for_class_counts(rounds: Rounds) -> Rounds:
-    """Split the first round's access into the class counts' and the votes', for the price of the one.
+    """Split the first round's access into one for class counts and one for votes, at the same total price.
 
-    Source: Lin et al. 2024, Algorithm 3, which first estimates the counts of unbalanced data, there by the
-    Laplace mechanism. Gaussian noise composes with that of the votes.
+    Source: Lin et al. 2024, Algorithm 3, which first estimates the counts of unbalanced data. That algorithm uses the
+    Laplace mechanism. Here the noise is Gaussian, because it composes with the noise of the votes.
     """
     return tuple(
         tuple(part for event in events for part in (divide(event, COUNT_SHARE) if not place else (event,)))
@@ -98,10 +100,11 @@ def pay_for_class_counts(rounds: Rounds) -> Rounds:
 
 
 def is_blurred(first: Event, scope: Scope) -> bool:
-    """True if the noise on the six numbers of an appearance is too large to be worth its price.
+    """Return True if the noise on the six numbers of an appearance is too large to be worth its price.
 
     Args:
-        first: The Gaussian access that releases the sum of all units' numbers, of L2 norm at most 1 each.
+        first: The Gaussian access that releases the sum of all units' numbers, each of L2 norm at most 1.
+        scope: The public sizes of the run.
     """
     sensitivity = bounded_sum_sensitivity(scope.relation)
     return (
@@ -111,44 +114,44 @@ def is_blurred(first: Event, scope: Scope) -> bool:
 
 
 def pay_for_appearance(rounds: Rounds) -> Rounds:
-    """Prepend a Gaussian access, iteration 0, and make the rounds noisier, so that all together cost the same.
+    """Prepend a Gaussian access, iteration 0, and make the rounds noisier, so that the total cost is unchanged.
 
     As in ``divide``, ``APPEARANCE_SHARE`` of the sum of ``1/z²`` goes to the new access.
 
     Raises:
-        UsageError: A round makes another kind of access.
+        UsageError: A round makes another kind of access, or no round pays.
     """
     paid = [event for events in rounds for event in events if not event.free]
-    # Only Gaussian accesses trade noise by 1/z²: with other draws among them the total cost would change.
+    # Only Gaussian accesses trade noise by 1/z². With other draws among them the total cost would change.
     if not paid or any(event.mechanism != "gaussian" for event in paid):
         raise UsageError(
             "method.appearance=matched needs a method with Gaussian noise alone: choose dp-means or pe, or as-is"
         )
     precision = sum(event.count / event.value**2 for event in paid)
-    # The new access gets its share of the precision, and the others keep the rest: 1/z² adds up as before.
+    # The new access gets its share of the precision, and the others keep the rest, so the sum of 1/z² is unchanged.
     first = Event("gaussian", str(round_up(1 / math.sqrt(APPEARANCE_SHARE * precision))))
     factor = Fraction(1 / math.sqrt(1 - APPEARANCE_SHARE))
     return ((first,), *(tuple(_quieter(event, factor) for event in events) for events in rounds))
 
 
 def _quieter(event: Event, factor: Fraction) -> Event:
-    """Return the event with ``factor`` times its noise; unchanged if it is free."""
+    """Return the event with its noise multiplied by ``factor``, or unchanged if it is free."""
     return event if event.free else replace(event, parameter=str(round_up(float(event.value * factor))))
 
 
 def free_draws(budget: Budget, scope: Scope) -> Rounds:
-    """Return uniform draws, which look at no private data and cost nothing."""
+    """Return uniform draws, which read no private data and cost nothing."""
     return ((Event("uniform"),),) * scope.iterations
 
 
 def exponential_per_class(budget: Budget, scope: Scope) -> Rounds:
-    """Return one exponential draw per class and round, each on all classes' data, with exact pure ε / (T C) each.
+    """Return one exponential draw per class and round with an exact pure ε / (T C). Each draw reads all classes' data.
 
     Source: PCEvolve, Algorithm 1, line 1.
     """
     if scope.iterations == 0:
         return ()
-    # Fractions: the draws' costs add up to ε exactly, without rounding.
+    # With fractions, the costs of the draws add up to exactly ε.
     each = budget.epsilon / (scope.iterations * scope.classes)
     return ((Event("exponential", str(each), scope.classes),),) * scope.iterations
 
@@ -159,7 +162,7 @@ def exponential_draws(draws: int) -> Calibration:
     def rounds(budget: Budget, scope: Scope) -> Rounds:
         if scope.iterations == 0:
             return ()
-        # Over all draws of the run: one round's range would fit a budget that the other rounds spend again.
+        # The range must cover all draws of the run. A range for one round would let every round spend the same budget.
         largest = largest_bounded_range(budget, draws * scope.iterations)
         return ((Event("exponential", str(largest), draws),),) * scope.iterations
 
@@ -181,8 +184,8 @@ def gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
 
 
 def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
-    """Return a Gaussian access in the first round only; later rounds are post-processing (``UsageError`` at δ = 0)."""
-    # The whole budget in one access: later rounds choose from what it released, and pay nothing.
+    """Return a Gaussian access in the first round only. Later rounds are post-processing (``UsageError`` at δ = 0)."""
+    # One access gets the total budget. Later rounds choose from the released numbers and pay nothing.
     first = gaussian_per_round(budget, replace(scope, iterations=min(scope.iterations, 1)))
     return (*first, *(((FREE,),) * (scope.iterations - 1)))
 
@@ -200,11 +203,10 @@ def published_gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
     if scope.iterations == 0:
         return ()
     _require_delta(budget)
-    # Over the true sensitivity: the published sigma assumes 1, and under replace-one votes move by the square
-    # root of 2.
+    # Divided by the true sensitivity: the published sigma assumes 1, but under replace-one votes move by sqrt(2).
     multiplier = classical_deviation(budget, scope.iterations) / histogram_sensitivity(scope.relation)
-    # To the nearest, not up: it reproduces a published number, and whether it fits the budget is checked
-    # elsewhere.
+    # Rounded to nearest, because this reproduces a published number. ``within`` checks later whether it fits the
+    # budget.
     return ((Event("gaussian", str(round_nearest(Fraction(multiplier)))),),) * scope.iterations
 
 
@@ -214,19 +216,19 @@ def _require_delta(budget: Budget) -> None:
 
 
 def best_tenth(candidates: int) -> int:
-    """Return the number of candidates in the best tenth: at least one."""
+    """Return the number of candidates in the best tenth, at least one."""
     # Rounded up, so that a small pool still has a best candidate.
     return math.ceil(candidates / 10)
 
 
 def uniform_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """Return the lift of a uniform draw: the best tenth's share of the candidates, 0.1 if ten divides their number."""
-    # Not simply 0.1: of fifteen candidates two are the best tenth, and a lift is compared with this number.
+    """Return the lift of a uniform draw: the best tenth's share of the candidates. It is 0.1 for multiples of ten."""
+    # Other lifts are compared with this number. With fifteen candidates the best tenth is two, which is more than 0.1.
     return best_tenth(scope.candidates) / scope.candidates
 
 
 def drawn_lift(advantage: float, favoured: int, scope: Scope) -> float:
-    """Return the probability of the best tenth if ``favoured`` have odds ``e^advantage`` and the others 1."""
+    """Return the probability of the best tenth if ``favoured`` candidates have odds ``e^advantage`` and others 1."""
     best = best_tenth(scope.candidates)
     unit = math.exp(-advantage)  # odds relative to the favoured cannot overflow
     good = favoured + (best - favoured) * unit

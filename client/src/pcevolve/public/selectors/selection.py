@@ -1,8 +1,8 @@
 """A selector's input and its two steps: one access to the private data, then a public choice.
 
-The contributions of privacy units are bounded here, once for all selectors. Weights are multiples of 2**-30,
-so their sums are exact in float64: neither the order of summation nor another image can change what an image
-adds.
+The contributions of privacy units are bounded here, once for all selectors. Weights are multiples of 2**-30, so
+their sums are exact in float64. The amount that an image adds therefore depends neither on the order of the sum
+nor on the other summands.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from pcevolve.public.methods import TAU, VOTES
 from pcevolve.public.privacy import Event, Events, Relation
 
 Measurement = Mapping[str, NDArray[Any]]
-"""What one access released, by name: noisy numbers (float64) or drawn indices (int64).
+"""The result of one access, by name: noisy numbers (float64) or drawn indices (int64).
 
-Public once it is paid for.
+It is public once it is paid for.
 """
 
 GRID = 2.0**30
@@ -34,14 +34,14 @@ GRID = 2.0**30
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PrivateEmbeddings:
-    """Embeddings of the private images, with classes and units. Everything here is private, their number included.
+    """Embeddings of the private images, with classes and units. All of it is private, including the number of images.
 
     Attributes:
         embeddings: Finite ``(images, d)``.
-        targets: int64 ``(images,)``: indices of their classes.
-        units: int64 ``(images,)``: equal numbers are one privacy unit.
-        caps: float64 ``(images,)`` in [0, 1], the part of its vote that an item's secrets leave it; None for
-            whole votes.
+        targets: int64 ``(images,)``, the indices of their classes.
+        units: int64 ``(images,)``. Equal numbers belong to one privacy unit.
+        caps: float64 ``(images,)`` in [0, 1], the share of its vote that an item keeps because of its secrets. None
+            if all items keep their vote.
     """
 
     embeddings: Embeddings
@@ -54,27 +54,26 @@ class PrivateEmbeddings:
 
     @cached_property
     def shares(self) -> FloatArray:
-        """Each image's weight, so that a unit's images add up to 1, float64 ``(images,)``."""
+        """The weight of each image, float64 ``(images,)``. The weights of a unit's images add up to at most 1."""
         return unit_shares(self.units)
 
     @property
     def capped(self) -> FloatArray:
-        """The remaining part of each image's vote, float64 ``(images,)``."""
+        """The remaining share of each image's vote, float64 ``(images,)``."""
         return np.ones(len(self)) if self.caps is None else round_down(self.caps)
 
     def norm_shares(self, votes: IntArray) -> FloatArray:
-        """Return the weights of images that bound the L2 norm of a unit's vector of votes by 1.
+        """Return weights of images that bound the L2 norm of a unit's vector of votes by 1.
 
         Args:
-            votes: int64 ``(images, q)``: the entries, of a vector over all classes, that each image votes
-                for.
+            votes: int64 ``(images, q)``, the entries of a vector over all classes for which each image votes.
 
         Returns:
-            float64 ``(images,)``: one over the norm of the unit's unweighted votes; 1 for a unit of one image
+            float64 ``(images,)``: one over the norm of the unit's unweighted votes. This is 1 for a unit with one image
             and one vote.
         """
-        # Counted exactly, in whole numbers, and the weight rounded down: a norm of 1 plus a rounding error
-        # would exceed the bound.
+        # The count is exact, in integers, and the weight is rounded down: a norm of 1 plus a rounding error would
+        # exceed the bound.
         _, unit = np.unique(self.units, return_inverse=True)
         voters = np.repeat(unit, votes.shape[1])
         pairs, counts = np.unique(np.stack([voters, votes.ravel()]), axis=1, return_counts=True)
@@ -87,21 +86,25 @@ class SelectionInput:
     """The public input of one round's selection.
 
     Attributes:
-        pools: The candidates' embeddings of each class, float64 ``(candidates, d)``; rows that are not finite
-            are candidates that cannot be used.
+        labels: The names of the classes.
+        pools: The candidates' embeddings of each class, float64 ``(candidates, d)``. A row that is not finite belongs
+            to an unusable candidate.
         wanted: Number of candidates of each class to choose.
-        iteration: From 1; one more than ``iterations`` for the choice of the dataset.
+        shots: Nominal number of private units per class.
+        iteration: From 1. The choice of the dataset has the number ``iterations + 1``.
+        iterations: Number of rounds.
+        seed: Seed of public randomness.
         relation: Neighbour relation under which the events' parameters hold.
-        threshold: H, subtracted from noisy votes.
-        drawn: Whether a selector that keeps the best draws by its votes instead.
-        frame: Public frame for class means; None if it is built from the candidates.
-        public: The encoder's public frame, to be joined with the candidates; None if it is not used.
-        votes: Number of nearest candidates that an image votes for, q.
+        threshold: H, which is subtracted from noisy votes.
+        frame: Public frame for class means. None if it is built from the candidates.
+        public: The encoder's public frame, which is joined with the candidates. None if it is not used.
+        votes: Number of nearest candidates for which an image votes, q.
         tau: τ of PCEvolve's similarity calibrator.
-        cells: Most cells of each class; None for one around every first candidate.
-        first: Number of first candidates of each class; None if all are.
-        noise_factor: The release's noise over that which its events pay for, in standard deviation; above 1
-            where several owners add shares of it.
+        cells: Largest number of cells of each class. None for a cell around every first candidate.
+        first: Number of first candidates of each class. None if all candidates are.
+        drawn: Whether a selector that normally keeps the best candidates draws by votes instead.
+        noise_factor: Standard deviation of the release's noise over that of the noise that its events pay for. It is
+            above 1 if several owners add shares of noise.
     """
 
     labels: tuple[str, ...]
@@ -133,15 +136,15 @@ class SelectionInput:
 
     @cached_property
     def coordinates(self) -> Frame:
-        """The frame in which means are released: the given one, or one built from the candidates."""
+        """The frame in which means are released: the given frame, or one built from the candidates."""
         if self.frame is not None:
             return self.frame
-        # Computed once per input and shared by measure, pick and audit: a decomposition of all candidates.
+        # Computed once per input and shared by measure, pick and audit, because it decomposes all candidates.
         return self._find_frame()
 
     def with_recorded_frame(self, centre: FloatArray, axes: FloatArray) -> Self:
         """Return this input in a frame with the given centre and axes, which another machine may have rounded."""
-        # The own frame where it is the same: the recorded one would be built again for nothing.
+        # Equal frames are not built again.
         if self.coordinates.equals(centre, axes):
             return self
         return replace(self, frame=self._find_frame((centre, axes)))
@@ -154,23 +157,19 @@ class SelectionInput:
 
     @property
     def key(self) -> str:
-        """Public name of the round, for the noise's keys."""
+        """The public name of the round, for the noise's keys."""
         return f"{self.iteration:04d}"
 
     def eligible(self, target: int) -> IntArray:
-        """Return the indices of a class's usable candidates, int64 ``(n,)``; all indices if none is usable.
-
-        Public.
-        """
-        # If none is usable, all are eligible: an empty choice would change the number of images, and a run
-        # ends before that for another reason.
+        """Return the indices of a class's usable candidates, int64 ``(n,)``, or all if none is usable. Public."""
+        # If none is usable, all are eligible. An empty choice would change the number of images, and other checks end
+        # such a run earlier.
         usable = np.flatnonzero(np.isfinite(self.pools[target]).all(axis=1))
         return usable if len(usable) else np.arange(len(self.pools[target]))
 
     def random(self, *purpose: int) -> np.random.Generator:
         """Return a public random generator for one purpose."""
-        # A generator of its own for each purpose, so that one draw more in one place shifts no draw
-        # elsewhere.
+        # Each purpose has its own generator, so that an additional draw in one place changes no draw elsewhere.
         return np.random.default_rng([self.seed, *purpose])
 
 
@@ -182,10 +181,10 @@ class WorstCase:
     """Two datasets in a plane that differ in one unit, close to the worst case for a selector.
 
     Attributes:
-        pools: For each of two classes, the points of its candidates; of equally many.
-        common: Class and point of the units, of one image each, that both datasets have.
-        first: Class and point of the unit that only the first dataset has; it may have several equal images.
-        second: Class and point of the unit that the second dataset has instead; None under ``add-remove``.
+        pools: For each of two classes, the points of its candidates. Both have the same number of candidates.
+        common: Class and point of the units that are in both datasets. Each unit has one image.
+        first: Class and point of the unit that only the first dataset has. This unit may have several equal images.
+        second: Class and point of the unit that the second dataset has instead. None under ``add-remove``.
     """
 
     pools: tuple[tuple[Point, ...], ...]
@@ -196,7 +195,7 @@ class WorstCase:
 
 @lru_cache(maxsize=2)  # run and audit ask for the latest again; its coordinates are slow to compute
 def join_renditions(all_inputs: tuple[SelectionInput, ...]) -> SelectionInput:
-    """Join inputs of several renditions of the same candidates: each rendition is a row of its own."""
+    """Join the inputs of several renditions of the same candidates. Each rendition of a candidate becomes a row."""
     if len(all_inputs) == 1:
         return all_inputs[0]
     pools = zip(*(inputs.pools for inputs in all_inputs), strict=True)
@@ -209,16 +208,16 @@ class Selector(Protocol):
     def measure(
         self, private: PrivateEmbeddings, inputs: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
-        """Query the private data: the selector's only access, paid for by ``events``.
+        """Query the private data. This is the selector's only access, and ``events`` pay for it.
 
         Raises:
-            DataError: The data cannot be measured; nothing was drawn.
-            ValueError: An event is of a mechanism that this selector does not use; nothing was drawn.
+            DataError: The data cannot be measured. Nothing was drawn.
+            ValueError: This selector does not use an event's mechanism. Nothing was drawn.
         """
         ...
 
     def pick(self, measured: Measurement, inputs: SelectionInput) -> tuple[IntArray, ...]:
-        """Choose by a measurement: public, deterministic post-processing.
+        """Choose by a measurement. This is public, deterministic post-processing.
 
         Returns:
             For each class, ``inputs.wanted`` indices into its pool.
@@ -226,27 +225,28 @@ class Selector(Protocol):
         ...
 
     def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-        """True if a recorded measurement has a form that ``measure`` could have released.
+        """Return True if a recorded measurement has a form that ``measure`` could have released.
 
         Args:
-            inputs: The input; for several renditions, joined.
+            measured: The measurement.
+            inputs: The input. Several renditions are joined.
+            events: The events that paid for the measurement.
         """
         ...
 
     def is_picked(self, measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]) -> bool:
-        """True if ``pick`` could make these picks, up to rounding on another machine."""
+        """Return True if ``pick`` could make these picks, up to rounding on another machine."""
         ...
 
 
 def round_down(values: FloatArray) -> FloatArray:
-    """Round down to multiples of 2**-30: sums of up to 2**23 of them below 1 are exact."""
+    """Round down to multiples of 2**-30. Sums of up to 2**23 such values below 1 are exact."""
     return np.asarray(np.floor(values * GRID) / GRID, dtype=np.float64)
 
 
 def single_event(events: Events) -> Event:
     """Return the only event of a selector that makes one access (``ValueError`` for none or several)."""
-    # Refused, because a second event would be charged and not used, and without one nothing pays for the
-    # look.
+    # A second event would be charged but not used, and without an event nothing would pay for the access.
     if len(events) != 1:
         raise ValueError(f"{len(events)} events do not pay for this selector's one")
     return events[0]
@@ -254,7 +254,7 @@ def single_event(events: Events) -> Event:
 
 def require_mechanism(event: Event, mechanism: str, accesses: int = 1) -> None:
     """Refuse an event of another mechanism, or with another number of accesses (``ValueError``)."""
-    # The ledger charged this event; noise of another kind would not be what was paid for.
+    # The ledger charged this event. Noise of another kind would not be what was paid for.
     if event.mechanism != mechanism or event.count != accesses:
         raise ValueError(
             f"an event '{event.mechanism}' x {event.count} does not pay for this selector's "
@@ -263,10 +263,10 @@ def require_mechanism(event: Event, mechanism: str, accesses: int = 1) -> None:
 
 
 def unit_shares(units: IntArray) -> FloatArray:
-    """Return each image's weight, float64 ``(images,)``; a unit's images add up to at most 1.
+    """Return each image's weight, float64 ``(images,)``. The weights of a unit's images add up to at most 1.
 
     Args:
-        units: int64 ``(images,)``: equal numbers are one privacy unit.
+        units: int64 ``(images,)``. Equal numbers belong to one privacy unit.
     """
     _, unit, sizes = np.unique(units, return_inverse=True, return_counts=True)
     # Rounded down: three thirds must never add up to more than one unit's vote.
@@ -274,23 +274,23 @@ def unit_shares(units: IntArray) -> FloatArray:
 
 
 def deviation(event: Event, sensitivity: float) -> float:
-    """Standard deviation ``z * sensitivity`` of Gaussian noise, rounded up."""
-    # 2**-50 is four units of rounding, more than the two products lose: noise may be a hair wider, never narrower.
+    """Return the standard deviation ``z * sensitivity`` of Gaussian noise, rounded up."""
+    # 2**-50 is four rounding units, more than the two products can lose, so the noise is never too small.
     return float(event.value) * sensitivity * (1 + 2**-50)
 
 
 def moving_vote(relation: Relation) -> WorstCase:
-    """Return a worst case: a unit of the first class moves from one candidate to the other across the clipping ball.
+    """Return a worst case: a unit of the first class moves from one candidate to the other, across the clipping ball.
 
-    The second class is between both candidates, so that its candidates win where those of the first class lose.
+    The second class lies between both candidates, so its candidates win where those of the first class lose.
     """
     east, west, north = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.1)
     return WorstCase(
         pools=((east, west), (north, north)),
-        # One common unit of each class: a class without units has no mean, and an empty histogram hides the
+        # One common unit per class: a class without units has no mean, and an empty histogram would hide the
         # difference.
         common=((0, west), (1, north)),
-        # Far outside of the clipping ball, so that clipping, and not the point, bounds what the unit adds.
+        # Far outside the clipping ball, so that the clip, rather than the point, bounds the unit's contribution.
         first=(0, (30.0, 0.0)),
         second=(0, (-30.0, 0.0)) if relation == "replace-one" else None,
     )

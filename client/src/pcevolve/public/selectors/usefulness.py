@@ -1,4 +1,4 @@
-"""Compare a dataset with the released facts about the private classes: post-processing of public numbers."""
+"""Compare a dataset with the released facts about the private classes. This is post-processing of public numbers."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from pcevolve.public.selectors.sums import CentreFirst
 SIGNIFICANT = 4
 """Digits of a large number on which machines agree, given embeddings of six digits."""
 UNSURE = 1e-4
-"""How much two machines may differ in a figure before rounding: relative above 1, absolute below.
+"""Largest difference of a figure between two machines before rounding: relative above 1, absolute below.
 
-Embeddings that differ by a millionth move the first figure by 8 millionths, the others by less than one.
+Embeddings that differ by a millionth change the first figure by 8 millionths and the others by less than one.
 """
 STEP = 10.0**-DIGITS
 NEAREST = 1 / 4
-"""Share of a class's images that are nearest to it: if only a few images show the domain, these are among them."""
+"""Share of a class's images that are nearest to it. If only a few images show the domain, this share contains them."""
 Dataset = Mapping[str, Sequence[Candidate | Chosen]]
 
 
 class Figures(NamedTuple):
-    """The figures of an assessment before rounding; ``words_unsure`` bounds the error of ``words_agree``."""
+    """The figures of an assessment before rounding. ``words_unsure`` bounds the error of ``words_agree``."""
 
     classes_apart: float | None
     distance: float
@@ -55,7 +55,7 @@ class Figures(NamedTuple):
         return AssessedFigures(**{name: _round(name, value) for name, value in self._rounded_figures.items()})
 
     def could_round_to(self, recorded: AssessedFigures) -> bool:
-        """True if this or another machine could round these figures to the recorded ones."""
+        """Return True if this or another machine could round these figures to the recorded figures."""
         return all(
             getattr(recorded, name) in [_round(name, each) for each in _list_near(name, value)]
             for name, value in self._rounded_figures.items()
@@ -63,10 +63,10 @@ class Figures(NamedTuple):
         ) and self._could_agree(recorded.words_agree)
 
     def _could_agree(self, recorded: float | None) -> bool:
-        """True if ``words_agree`` could be the recorded value, given images that lie between two classes."""
+        """Return True if ``words_agree`` could be the recorded value, given images that lie between two classes."""
         if self.words_agree is None or recorded is None:
             return recorded == self.words_agree
-        # Two kinds of doubt: images that lie between two classes, and the last digits of any distance.
+        # The margin covers images that lie between two classes, and the last digits of any distance.
         margin = self.words_unsure + UNSURE
         inside = self.words_agree - margin - STEP / 2 <= recorded <= self.words_agree + margin + STEP / 2
         return inside and recorded == round(recorded, DIGITS)
@@ -79,7 +79,7 @@ def assess(
     dataset: Dataset,
     stored: Callable[[str], bytes],
 ) -> AssessedFigures | None:
-    """Assess a run's dataset; see ``find_figures``."""
+    """Assess a run's dataset (see ``find_figures``)."""
     found = find_figures(chooser, receipts, pool, dataset, stored)
     return None if found is None else found.round()
 
@@ -91,25 +91,27 @@ def find_figures(
     dataset: Dataset,
     stored: Callable[[str], bytes],
 ) -> Figures | None:
-    """Return the figures of a dataset whose run released class means around a centre; None for other runs or no images.
+    """Return the figures of a dataset, or None if its run released no means around a centre or has no images.
 
     Args:
+        chooser: The public half of the selection.
+        receipts: The receipts of the run.
         pool: Returns the pool from which an iteration's release chose.
+        dataset: The images of each class.
         stored: Returns a stored measurement by digest.
     """
     plan = chooser.plan
     paid = [each for each in receipts if each.iteration and each.measured]
-    # Only means around a centre: they say how far noise displaced a class, which every figure here subtracts.
+    # Every figure subtracts the length by which noise displaced a class. It is known only for means around a centre.
     if not plan.centre_first or not paid:
         return None
-    # The last release: it had the most candidates, and the dataset was chosen by it.
+    # The last release had the most candidates, and the dataset was chosen by it.
     last, look = paid[-1], next((each for each in receipts if not each.iteration), None)
     inputs = join_renditions(
         chooser.find_inputs(last.iteration, pool(last.iteration), choose_renditions(plan, look))
     )
     measured = load(stored(last.measured))
-    # In the recorded frame: the means are coordinates in it, and another machine's frame may differ in the
-    # last digits.
+    # The means are coordinates in the recorded frame. Another machine's frame may differ in the last digits.
     inputs = inputs.with_recorded_frame(measured["centre"], measured["axes"])
     shown = find_released_appearance(receipts)
     points = [chooser.points(dataset[label], shown, measured) for label in plan.labels]
@@ -118,7 +120,7 @@ def find_figures(
         return None
     found = classes_apart(measured, inputs, last.events), *far, agreement(measured, points)
     asked = pool(last.iteration).candidates
-    # Images of the first generation, which no release has influenced: they are what the words alone give.
+    # No release has influenced images of the first generation, so they show what the words alone give.
     first = [[each for each in asked[label] if not each.iteration] for label in plan.labels]
     words = [chooser.points(each, shown, measured) for each in first]
     return Figures(*found, *agree_by_words(measured, words, inputs.ruler(measured)))
@@ -127,49 +129,51 @@ def find_figures(
 def classes_apart(measured: Measurement, inputs: SelectionInput, events: Events) -> float | None:
     """Return the distance between two released class means, in standard deviations of the noise on each of them.
 
-    It is the root mean squared distance over all pairs of the ``C`` classes. Noise alone gives an expected
-    square of ``2 k`` over ``k`` coordinates, which is subtracted: without any difference the expected rest is
-    0. With twice the shots or half the noise the distance doubles, for any ``C`` and ``k``. The least
-    distance of a pair would be more cautious, but the least of several noisy distances is always far too
+    The distance is the root mean squared distance over all pairs of the ``C`` classes. Noise alone gives an expected
+    square of ``2 k`` over ``k`` coordinates, which is subtracted. Without any difference between classes the expected
+    result is therefore 0. With twice the shots or half the noise the distance doubles, for any ``C`` and ``k``. The
+    smallest distance of a pair would be more cautious, but the smallest of several noisy distances is always far too
     small.
 
     Returns:
-        None if there is one class; 0 if noise alone would separate them as far, or if all candidates are the
-        same.
+        None if there is one class. 0 if noise alone would separate the means as far, or if all candidates are equal.
     """
     classes = len(inputs.labels)
     if classes == 1:
         return None
     noisy, sigma, _ = CentreFirst(inputs.coordinates, inputs, events).recover_noisy_deviations(measured)
     spread = float(np.square((noisy - noisy.mean(axis=0)) / sigma).sum()) / (classes - 1)
-    # Noise alone can make the spread smaller than expected; the distance is then unknown, not negative.
+    # Noise alone can make the spread smaller than expected. The distance is then 0, because it cannot be negative.
     return float(np.sqrt(2 * max(spread - noisy.shape[1], 0.0)))
 
 
 def distances(
     measured: Measurement, inputs: SelectionInput, events: Events, points: Sequence[FloatArray]
 ) -> tuple[float, float] | None:
-    """Return the mean distance of a dataset's images to their class, in clip radii, and that of its nearest images.
+    """Return the mean distance of a dataset's images to their class, in clip radii, and that of the nearest images.
 
-    The nearest are a quarter of each class; None without images.
+    The nearest images are a quarter of each class. Without images the result is None.
 
-    Noise displaces a released class by a length that is public. The displacement is independent of the
-    images, so squares add up; its square is subtracted to estimate the distance to the true class mean.
+    Noise displaces a released class by a length that is public. The displacement is independent of the images, so the
+    squares add up. Its square is subtracted to estimate the distance to the true class mean.
 
     Args:
-        points: For each class, float64 ``(images, k)`` in the frame of the release. Rows that are not finite
-            are unusable images, and a class without any usable one does not count.
+        measured: The measurement.
+        inputs: The input of the selection.
+        events: The events that paid for the measurement.
+        points: For each class, float64 ``(images, k)`` in the frame of the release. Rows that are not finite belong
+            to unusable images, and a class without usable images does not count.
     """
     of_all = (np.linalg.norm(rows - aim, axis=1) for rows, aim in zip(points, aims_of(measured), strict=True))
     # Sorted, because the second figure takes the nearest quarter of each class.
     far = [np.sort(gaps[np.isfinite(gaps)]) for gaps in of_all if np.isfinite(gaps).any()]
     if not far:
         return None
-    # Aims are stretched deviations, so their noise is stretched, too.
+    # Aims are stretched deviations, so their noise is stretched as well.
     noise = CentreFirst(inputs.coordinates, inputs, events).deviation_noise / DEVIATION_RADIUS
 
     def take_noise_off(gaps: Sequence[FloatArray]) -> float:
-        # The mean of the classes' means: a class with few usable images counts as much as the others.
+        # The mean of the classes' means, so that a class with few usable images counts as much as the others.
         mean = float(np.mean([each.mean() for each in gaps]))
         return math.sqrt(max(mean**2 - noise**2, 0.0)) / inputs.coordinates.radius
 
@@ -177,13 +181,13 @@ def distances(
 
 
 def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | None:
-    """Return the cosine between the deviations of the dataset's class means from their centre and the released ones.
+    """Return the cosine between the dataset's class means and the released class means, each relative to their centre.
 
     Returns:
-        In [-1, 1]; 0 if all means are equal, None if fewer than two classes have images.
+        A cosine in [-1, 1]. 0 if all means are equal, None if fewer than two classes have images.
     """
     seen = [target for target, rows in enumerate(points) if np.isfinite(rows).any()]
-    # One class has no direction in which it could differ from another.
+    # A single class has no other class from which it could differ.
     if len(seen) < 2:
         return None
     made = np.stack([np.nanmean(points[target], axis=0) for target in seen])
@@ -195,21 +199,22 @@ def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | No
 def agree_by_words(
     measured: Measurement, points: Sequence[FloatArray], ruler: Ruler
 ) -> tuple[float | None, float]:
-    """Return the share of images made from words alone whose nearest released class is the one asked for.
+    """Return the share of images made from words alone whose nearest released class is the requested class.
 
     Args:
+        measured: The measurement.
         points: For each class, float64 ``(images, k)`` of the images that the provider made from words alone.
+        ruler: The ruler of the measurement.
 
     Returns:
-        The share, scaled to 0 for chance and 1 for all; None if there is one class or no image. Then how much
-        another
-        machine may differ, because images lie between two classes.
+        The share, scaled to 0 for chance and 1 for all images, or None if there is one class or no image. The second
+        number is how much another machine may differ, because some images lie between two classes.
     """
     classes, rows = len(points), np.concatenate(points)
     usable = np.isfinite(rows).all(axis=1)
     if classes < 2 or not usable.any():
         return None, 0.0
-    # The class that was asked for, of each image that could be decoded.
+    # The requested class of each image that could be decoded.
     own = np.repeat(np.arange(classes), [len(each) for each in points])[usable]
     far = np.sqrt(squared_distances(rows[usable], means_of(measured)))
     least, most = ruler.bound_steps(far)
@@ -219,30 +224,29 @@ def agree_by_words(
     sure = most[places, own] < np.where(others, least, np.inf).min(axis=1)
     lost = least[places, own] > np.where(others, most, np.inf).min(axis=1)
     between = len(own) - int(np.count_nonzero(sure) + np.count_nonzero(lost))
-    # Scaled so that 0 is chance and 1 is all: the share of one class in two and of one in ten mean the same.
+    # Scaled so that 0 is chance and 1 is all images, which makes shares of two and of ten classes comparable.
     return (share * classes - 1) / (classes - 1), between / len(own) * classes / (classes - 1)
 
 
 def separability(points: Sequence[FloatArray]) -> float | None:
-    """Measure how well images are classified by the mean of all others of each class.
+    """Measure how well images are classified by the mean of all other images of each class.
 
     Args:
-        points: For each class, float64 ``(images, d)``; rows that are not finite are unusable images.
+        points: For each class, float64 ``(images, d)``. Rows that are not finite belong to unusable images.
 
     Returns:
-        The share of images nearest to their own class, scaled to 0 for chance and 1 for all; None if fewer
-        than two
-        classes have two images.
+        The share of images nearest to their own class, scaled to 0 for chance and 1 for all images. None if fewer than
+        two classes have two images.
     """
     kept = [rows[np.isfinite(rows).all(axis=1)] for rows in points]
-    # A lone image has no others of its class whose mean it could be nearest to.
+    # A single image of a class has no other images whose mean could be computed.
     kept = [rows for rows in kept if len(rows) > 1]
     if len(kept) < 2:
         return None
     means, right = np.stack([rows.mean(axis=0) for rows in kept]), []
     for own, rows in enumerate(kept):
         far = np.sqrt(squared_distances(rows, means))
-        # Leaving the image out moves the mean away from it, by a factor that depends on the class's size.
+        # Leaving the image out moves the mean away from it, by a factor that depends on the size of the class.
         far[:, own] *= len(rows) / (len(rows) - 1)
         right.append(far.argmin(axis=1) == own)
     classes = len(kept)
@@ -250,15 +254,15 @@ def separability(points: Sequence[FloatArray]) -> float | None:
 
 
 def _list_near(name: str, value: float | None) -> list[float | None]:
-    """Return a figure, and the least and the most that another machine may compute."""
+    """Return a figure, and the smallest and largest value that another machine may compute."""
     if value is None:
         return [None]
     margin = UNSURE * max(1.0, abs(value))
-    # Only those two are roots of a difference.
+    # Only these two figures are roots of a difference.
     if name not in ("distance", "nearest"):
         return [value, value - margin, value + margin]
-    # The subtracted noise is the same on all machines and a square; near 0 the root is steep and as
-    # uncertain.
+    # The subtracted square of the noise is the same on all machines. Near 0 the root is steep, so it magnifies the
+    # difference.
     return [value, *(math.sqrt(max(value**2 + each * 4 * margin, 0.0)) for each in (-1, 1))]
 
 
@@ -266,5 +270,5 @@ def _round(name: str, number: float | None) -> float | None:
     """Round to ``DIGITS`` decimals, and a large number to the digits on which two machines agree."""
     if number is None or name == "agreement":
         return None if number is None else round(number, DIGITS)
-    # Significant digits, because a large figure differs between machines in proportion to itself.
+    # Significant digits, because the difference of a figure between machines is proportional to the figure.
     return round(float(f"{number:.{SIGNIFICANT}g}"), DIGITS)

@@ -1,7 +1,7 @@
-"""Private Evolution: every image votes for its nearest candidates of its own class (Lin et al. 2024, Algorithm 2).
+"""Private Evolution: each image votes for its nearest candidates of its own class (Lin et al. 2024, Algorithm 2).
 
-By default it votes for the nearest one alone. Ties go to the first candidate in the pool. A unit of several
-images has one vote in all, spread over its images' votes.
+By default an image votes for the nearest candidate alone. The first candidate in the pool wins a tie. A unit of
+several images has one vote in total, which is spread over the votes of its images.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ExactPicks(Selector, Protocol):
     """``is_picked`` for selectors whose picks do not depend on rounding, because public randomness decides them."""
 
     def is_picked(self, measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]) -> bool:
-        """True if ``pick`` makes these picks."""
+        """Return True if ``pick`` makes exactly these picks."""
         return all(map(np.array_equal, self.pick(measured, inputs), picked))
 
 
@@ -58,19 +58,19 @@ def release_counts(
 ) -> FloatArray:
     """Release the counts of all classes together under the Gaussian noise that an event pays for.
 
-    Numbers are rounded to the noise's scale before they are recorded: digits far below the noise could carry
-    anything.
+    Numbers are rounded to the noise's scale before they are recorded, because digits far below the noise could carry
+    hidden messages.
     """
     require_mechanism(event, "gaussian")
-    # The histogram of all classes is one vector: a unit that changes its class moves two entries, hence the
-    # root of 2 under replace-one.
+    # The histogram of all classes is one vector. A unit that changes its class moves two entries, which explains
+    # sqrt(2) under replace-one.
     sigma = deviation(event, histogram_sensitivity(inputs.relation))
     noisy = noise.gaussian(f"{inputs.key}/{name}", counts, sigma)
     return round_to_noise_scale(noisy, sigma * inputs.noise_factor)
 
 
 def could_be_counts(released: FloatArray, event: Event, inputs: SelectionInput) -> bool:
-    """True for numbers that are rounded to the scale of the event's noise."""
+    """Return True for numbers that are rounded to the scale of the event's noise."""
     sigma = deviation(event, histogram_sensitivity(inputs.relation))
     return is_rounded_to(released, rounding_step(sigma * inputs.noise_factor))
 
@@ -79,14 +79,13 @@ def could_be_counts(released: FloatArray, event: Event, inputs: SelectionInput) 
 class Votes(ExactPicks):
     """Gaussian noise on the histogram of all classes together, then resampling (``pe``) or ranking (``aug-pe``).
 
-    A unit's vector of votes is non-negative and has an L2 norm of at most 1, so the histogram's L2
-    sensitivity is 1 under ``add-remove`` and sqrt(2) under ``replace-one``, a change of label included. The
-    numbers of units by class have the same sensitivity: a unit's shares add up to 1. Of two events, the first
-    pays for these numbers.
+    A unit's vector of votes is non-negative and has an L2 norm of at most 1. The histogram's L2 sensitivity is
+    therefore 1 under ``add-remove`` and sqrt(2) under ``replace-one``, also if a label changes. The numbers of
+    units by class have the same sensitivity, because a unit's shares add up to 1. If there are two events, the
+    first pays for these numbers.
 
     Attributes:
-        ranked: Whether the candidates with most votes are picked, each once, unless the input says that they
-            are drawn.
+        ranked: Whether the candidates with the most votes are picked, each once. The input's ``drawn`` overrides it.
     """
 
     ranked: bool = False
@@ -94,13 +93,11 @@ class Votes(ExactPicks):
     def measure(
         self, private: PrivateEmbeddings, inputs: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
-        """Count votes, and units if a second event pays for it, and add noise.
+        """Count votes, and units if a second event pays for them, and add noise.
 
         Returns:
-            ``votes``: float64 ``(candidates of all classes,)``, class after class, rounded to the noise's
-                scale.
-            ``counts``: float64 ``(classes,)``, units by class, rounded likewise; only if there are two
-                events.
+            ``votes``: float64 ``(candidates of all classes,)``, class after class, rounded to the noise's scale.
+            ``counts``: float64 ``(classes,)``, units by class, rounded in the same way. Only present with two events.
         """
         return {
             name: release_counts(query(private, inputs), event, name, inputs, noise)
@@ -108,7 +105,9 @@ class Votes(ExactPicks):
         }
 
     def pick(self, measured: Measurement, inputs: SelectionInput) -> tuple[IntArray, ...]:
-        """Draw parents with replacement by noisy votes less H (uniformly if none is positive), or rank them.
+        """Draw parents with replacement by their noisy votes minus H, or rank them.
+
+        If no vote is positive, parents are drawn uniformly.
 
         Source: Lin et al. 2024, Algorithm 1, lines 6-8 and Algorithm 2, line 7; Xie et al. 2024, Algorithm 1.
         """
@@ -116,17 +115,16 @@ class Votes(ExactPicks):
         return tuple(self._parents(part, inputs, target) for target, part in enumerate(parts))
 
     def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-        """True for one rounded number for each candidate of all classes, and for each class if counts were paid for."""
+        """Return True for a rounded number per candidate of all classes, and per class if counts were paid for."""
         sizes = {"counts": len(inputs.labels), "votes": int(_starts(inputs)[-1])}
         paid = {name: event for (name, _), event in zip(self._queries(events), events, strict=True)}
-        # One number for each candidate, usable or not: a shorter array would show which ones the private
-        # images could not see.
+        # One number for each candidate, usable or not, so that the length of the array carries no information.
         return has_shape(measured, {name: (np.float64, (sizes[name],)) for name in paid}) and all(
             could_be_counts(measured[name], event, inputs) for name, event in paid.items()
         )
 
     def histogram(self, private: PrivateEmbeddings, inputs: SelectionInput) -> FloatArray:
-        """Return the votes for every candidate of every class, without noise: private.
+        """Return the votes for every candidate of every class, without noise. They are private.
 
         Each unit's votes have an L2 norm of at most 1.
         """
@@ -134,32 +132,32 @@ class Votes(ExactPicks):
         return count_votes(votes, private.norm_shares(votes), inputs)
 
     def _queries(self, events: Events) -> tuple[tuple[str, Query], ...]:
-        """Name each event's query, in their order (``ValueError`` for no event, or more than two)."""
+        """Name each event's query, in the order of events (``ValueError`` for no event, or more than two)."""
         if not 1 <= len(events) <= 2:
             raise ValueError(f"{len(events)} events do not pay for votes, nor for class counts and votes")
-        # From the end: a single event always pays for the votes.
+        # Taken from the end, because a single event always pays for the votes.
         return (("counts", count_units), ("votes", self.histogram))[-len(events) :]
 
     def _parents(self, votes: FloatArray, inputs: SelectionInput, target: int) -> IntArray:
         eligible = inputs.eligible(target)
-        # H is subtracted after the noise, so it costs nothing; probabilities cannot be negative.
+        # H is subtracted after the noise, so it costs nothing. Probabilities cannot be negative.
         kept = np.maximum(votes[eligible] - inputs.threshold, 0.0)
-        # Ranked, a candidate is kept once; drawn, one with many votes may be kept several times.
+        # Ranking keeps each candidate once. A draw may keep a candidate with many votes several times.
         if self.ranked and not inputs.drawn:
             return np.resize(eligible[np.argsort(-kept, kind="stable")], inputs.wanted)
-        # Uniform where noise left no positive vote: some candidate has to be returned, and which one must not
-        # depend on the data.
+        # Uniform if noise left no positive vote. Some candidate must be returned, and the choice must not depend on the
+        # data.
         weights = kept / kept.sum() if kept.sum() > 0 else None
         return np.asarray(inputs.random(target).choice(eligible, inputs.wanted, p=weights), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class ExponentialVotes(ExactPicks):
-    """Draws from the votes themselves with probability proportional to ``exp(η votes)`` (method ``pe-em``).
+    """Draws by the votes themselves with probability proportional to ``exp(η votes)`` (method ``pe-em``).
 
-    A unit adds at most 1 vote to all classes together. One draw for each class is therefore η-bounded-range
-    in all under ``add-remove``, where counts are monotone, and 2η under ``replace-one``. A round's event has
-    that bounded range and counts the draws per class.
+    A unit adds at most 1 vote to all classes together. One draw for each class is therefore η-bounded-range in
+    total under ``add-remove``, where counts are monotone, and 2η-bounded-range under ``replace-one``. A round's
+    event has this bounded range, and its count is the number of draws per class.
     """
 
     def measure(
@@ -172,54 +170,52 @@ class ExponentialVotes(ExactPicks):
         """
         event = single_event(events)
         require_mechanism(event, "exponential", accesses=event.count)
-        # A vote that moves changes two scores under replace-one: the rate is halved so that the paid range
-        # holds.
+        # Under replace-one a moved vote changes two scores, so the rate is halved to keep the paid range.
         rate = draw_rate(event, inputs.relation)
         parts = _by_class(self.histogram(private, inputs), inputs)
         chosen = np.empty((len(parts), event.count), dtype=np.int64)
         for target, part in enumerate(parts):
             eligible, key = inputs.eligible(target), f"{inputs.key}/{inputs.labels[target]}"
-            # With replacement: each draw is an access of its own with the same scores, as its price assumes.
+            # With replacement: each draw is a separate access with the same scores, as its price assumes.
             for draw in range(event.count):
                 chosen[target, draw] = eligible[noise.exponential(f"{key}/{draw}", part[eligible], rate)]
         return {"chosen": chosen}
 
     def pick(self, measured: Measurement, inputs: SelectionInput) -> tuple[IntArray, ...]:
-        """Return the drawn candidates in the order of the draws; repeat them from the first if more are wanted."""
+        """Return the drawn candidates in the order of the draws. If more are wanted, repeat them from the first."""
         return tuple(np.resize(drawn, inputs.wanted) for drawn in measured["chosen"])
 
     def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-        """True for as many eligible candidates of each class as draws were paid for."""
+        """Return True if each class has as many eligible candidates as draws were paid for."""
         form = {"chosen": (np.int64, (len(inputs.labels), single_event(events).count))}
         return has_shape(measured, form) and are_eligible(measured["chosen"], inputs)
 
     def histogram(self, private: PrivateEmbeddings, inputs: SelectionInput) -> FloatArray:
-        """Return the votes for every candidate of every class, without noise: private; sum 1 for each unit.
+        """Return the votes for every candidate of every class, without noise. They are private and sum to 1 per unit.
 
-        Each image has one vote, whatever the input says: with q votes the sensitivity would be q times as
-        large.
+        Each image has one vote, whatever the input states. With q votes the sensitivity would be q times as large.
         """
         return count_votes(cast_votes(private, inputs, count=1), private.shares, inputs)
 
 
 def count_units(private: PrivateEmbeddings, inputs: SelectionInput) -> FloatArray:
-    """Count units of each class, float64 ``(classes,)``, without noise: private.
+    """Count the units of each class, float64 ``(classes,)``, without noise. The result is private.
 
-    A unit of several images adds 1 in all.
+    A unit of several images adds 1 in total.
     """
-    # By shares: a patient of three images in two classes counts a part in each, and 1 in all.
+    # Summed by shares: a patient with three images in two classes counts in both, and 1 in total.
     return np.bincount(private.targets, private.shares, minlength=len(inputs.labels)).astype(np.float64)
 
 
 def cast_votes(private: PrivateEmbeddings, inputs: SelectionInput, count: int | None = None) -> IntArray:
-    """Return the candidates for which each image votes, int64 ``(images, q)``: indices into all pools.
+    """Return the candidates for which each image votes, int64 ``(images, q)``, as indices into all pools.
 
-    Pools follow each other class after class. q is ``count`` or the input's, but at most the number of usable
-    candidates of the smallest class.
+    The pools are concatenated, class after class. q is ``count`` or the input's number, but at most the number of
+    usable candidates of the smallest class.
     """
     eligible = [inputs.eligible(target) for target in range(len(inputs.labels))]
-    # At most what the smallest class can use, so that each image has as many votes and the norm is the same
-    # everywhere.
+    # At most the number of usable candidates of the smallest class, so that every image has the same number of votes
+    # and the norm is the same everywhere.
     count = min(count or inputs.votes, *map(len, eligible))
     votes = np.empty((len(private), count), dtype=np.int64)
     for target, start in enumerate(_starts(inputs)[:-1]):
@@ -230,8 +226,8 @@ def cast_votes(private: PrivateEmbeddings, inputs: SelectionInput, count: int | 
 
 
 def count_votes(votes: IntArray, shares: FloatArray, inputs: SelectionInput) -> FloatArray:
-    """Sum by candidate the weights, float64 ``(images,)``, of its votes."""
-    # Each of an image's q votes has the image's weight; ``norm_shares`` has made their norm right already.
+    """Sum the weights, float64 ``(images,)``, of the votes for each candidate."""
+    # Each of an image's q votes has the image's weight. ``norm_shares`` has already bounded their norm.
     each = np.repeat(shares, votes.shape[1])
     return np.asarray(np.bincount(votes.ravel(), each, minlength=_starts(inputs)[-1]), dtype=np.float64)
 
@@ -245,10 +241,10 @@ def _starts(inputs: SelectionInput) -> IntArray:
 
 
 def histogram_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """Return the lift of PE: K votes spread evenly over the best tenth; its share of the noisy histogram.
+    """Return the lift of PE: the best tenth's share of the noisy histogram, with K votes spread evenly over this tenth.
 
-    The share is of expectations: a bin with v votes keeps ``E max(v + N(0, σ²) - H, 0)``, at H = 0. The votes
-    are the last access of their round.
+    The share is a quotient of expectations: an entry with v votes keeps ``E max(v + N(0, σ²) - H, 0)``, at H = 0. The
+    votes are the last access of their round.
     """
     voted, votes = _spread(scope)
     best = best_tenth(scope.candidates)
@@ -271,16 +267,15 @@ def kept_votes(votes: float, sigma: float) -> float:
 
 
 def _spread(scope: Scope) -> tuple[int, float]:
-    # Returns how many of the best tenth get votes, and how many each.
-    # With fewer shots than best candidates each image votes for another one, which is the ideal case for the
-    # method.
+    # Returns how many of the best tenth get votes, and how many votes each of them gets. With fewer shots than best
+    # candidates, each image votes for another candidate, which is the ideal case for the method.
     voted = min(best_tenth(scope.candidates), scope.shots)
     return voted, scope.shots / voted
 
 
 HISTOGRAM = Sensitivity(histogram_sensitivity, "votes")
 ONE_VOTE = Sensitivity(lambda relation: 1.0 if relation == "add-remove" else 2.0, "votes")
-"""For draws by votes: a unit's one vote appears or disappears, or moves from one candidate to another."""
+"""For draws by votes: a unit's vote appears or disappears, or moves from one candidate to another."""
 
 
 PE = Method(
@@ -301,13 +296,13 @@ PE = Method(
     worst_case=moving_vote,
     published=published_gaussian_per_round,
     rounds=always(3),
-    # As many as candidates: resampling with replacement keeps the size of the population, as in the paper.
+    # As many as candidates, because resampling with replacement keeps the size of the population, as in the paper.
     prototypes=None,
     schedule=Schedule(0.98, 0.6),
 )
 
 DRAWS = 5
-"""Most draws of ``pe-em`` per class and round: its default number of prototypes, so that no draw is wasted."""
+"""Largest number of draws of ``pe-em`` per class and round. It is the default number of prototypes."""
 
 
 def _draws(budget: Budget, scope: Scope) -> Rounds:
@@ -356,8 +351,8 @@ AUG_PE = Method(
 )
 """Augmented Private Evolution (Xie et al., ICML 2024, Algorithm 1): votes as in Private Evolution; the best are kept.
 
-Sizes are those that its authors use with chat APIs. L = 4, so the pool has four times the dataset's size: the
-survivors and three variations of each. There are ten votes, the last of which selects the dataset. In every
-round each word is blanked with probability a half (Yelp, OpenReview; 0.6 on PubMed); here half of the words
-are.
+The sizes are those that its authors use with chat APIs. L = 4, so the pool has four times the dataset's size: the
+survivors and three variations of each survivor. There are ten votes, and the last one selects the dataset. In the
+paper each word is blanked with probability one half in every round (0.6 on PubMed). Here exactly half of the words
+are blanked.
 """
