@@ -1,7 +1,7 @@
 """Encoders: images to embeddings, on this machine, with weights that are fixed before a run.
 
-Every encoder is public and frozen (eval mode, no gradients). An image's embedding depends on that image's
-pixels alone, bit for bit: see ``singly.embed_each``. torch is loaded with the first encoder that needs it.
+Every encoder is public and frozen (eval mode, no gradients). The embedding of an image depends only on the pixels of
+this image, bit for bit (``singly.embed_each``). torch is loaded with the first encoder that needs it.
 """
 
 from __future__ import annotations
@@ -58,33 +58,33 @@ __all__ = [
 ]
 
 AUTO = "auto"
-"""Uses a published encoder that was fetched, else the bundled one."""
+"""Selects a published encoder if one was fetched, and otherwise the bundled encoder."""
 BUNDLED = "bundled"
 BUNDLED_WEIGHTS = Path(__file__).with_name("bundled.safetensors")
 WORDS = "words"
-"""The bundled encoder of texts: see ``words``."""
+"""The bundled encoder of texts (module ``words``)."""
 WORD_VECTORS = Path(__file__).with_name("words.safetensors")
 JOINED = "joined"
-"""The bundled encoder and a MobileNet for photographs, in one embedding: see ``joined``."""
+"""The bundled encoder and a MobileNet for photographs, in one embedding (module ``joined``)."""
 MOBILENET = "mobilenet"
-"""The MobileNet alone: see ``mobilenet``."""
+"""The MobileNet alone (module ``mobilenet``)."""
 MOBILENET_WEIGHTS = Path(__file__).with_name("mobilenet.safetensors")
 SPECTRAL = "bundled+spectrum"
-"""The bundled encoder with the power spectrum: see ``bundled.WithSpectrum``."""
+"""The bundled encoder with the power spectrum (``bundled.WithSpectrum``)."""
 CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 """Names that open_clip's weights may have in their repository."""
 CLIP_REPOSITORY = "laion/CLIP-ViT-B-32-laion2B-s34B-b79K"
-"""Repository of the weights of ``clip``; a constant, because importing open_clip takes seconds of every run."""
+"""Repository of the weights of ``clip``. A constant, because importing open_clip would slow every run by seconds."""
 RESNET18_FILE = "resnet18-f37072fd.pth"
-"""Name of the weights of ``resnet18`` in torchvision's cache; a constant for the same reason."""
+"""File name of the weights of ``resnet18`` in torchvision's cache. A constant, because torchvision loads slowly."""
 BUNDLED_FRAMES = {
     BUNDLED: Path(__file__).with_name("bundled_frame.safetensors"),
     SPECTRAL: Path(__file__).with_name("bundled_spectrum_frame.safetensors"),
     MOBILENET: Path(__file__).with_name("mobilenet_frame.safetensors"),
 }
-"""Public frames of the shipped encoders, from public photographs and renderings; made by ``client/training``."""
+"""Public frames of the shipped encoders, from public photographs and renderings. ``client/training`` makes them."""
 OF_SEVERAL = {JOINED: (BUNDLED, MOBILENET)}
-"""Encoders that concatenate the embeddings of several."""
+"""Encoders that concatenate the embeddings of several encoders."""
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,11 @@ class ShippedEncoder:
     """An encoder that comes with the client.
 
     Attributes:
-        place: Module and function that loads it, by name and, if it takes other weights, their file.
-        files: Its weights.
-        embeds: The kind of data that it is for.
-        takes_weights: Whether it takes other weights than its own.
+        place: Module and function that loads the encoder. The function gets the encoder's name and, if
+            ``takes_weights``, the file of weights.
+        files: The files of its weights.
+        embeds: The kind of data that it embeds.
+        takes_weights: Whether it can be loaded with other weights than its own.
     """
 
     place: str
@@ -111,26 +112,26 @@ SHIPPED: Final = {
     JOINED: ShippedEncoder("joined:load_joined", (BUNDLED_WEIGHTS, MOBILENET_WEIGHTS)),
     WORDS: ShippedEncoder("words:load_words", (WORD_VECTORS,), embeds="text"),
 }
-"""By name; a new encoder is added here. The first of a kind is the default of ``auto`` if none was fetched."""
+"""Shipped encoders by name. ``auto`` uses the first encoder of a kind if no published encoder was fetched."""
 VISION = (
     "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "inception", "vit", "vit-b32", "vit-l16", "vit-l32"
 )  # fmt: skip
-"""Names of encoders that torchvision has."""
+"""Names of the encoders that torchvision provides."""
 FETCHED = ("clip", *VISION)
-"""Names of encoders whose weights are fetched."""
+"""Names of the encoders whose weights must be fetched."""
 ENCODERS = (*SHIPPED, *FETCHED)
-"""Every name of one encoder."""
+"""Names of all encoders. Names with a prefix or a tag come in addition."""
 DEVICES = frozenset({"auto", "cpu", "cuda", "mps"})
 TRANSFORMER = "transformer:"
-"""Prefix of a hub's id of a published encoder of texts: see ``loading.TransformerEncoder``."""
+"""Prefix of the hub id of a published encoder of texts (``loading.TransformerEncoder``)."""
 
 
 class Encoder(Protocol):
-    """A fixed, public map from images to vectors; distances between vectors are L2."""
+    """A fixed, public map from images to vectors. Distances between vectors are L2."""
 
     @property
     def name(self) -> str:
-        """Name by which the encoder was loaded."""
+        """The name by which the encoder was loaded."""
 
     @property
     def dimension(self) -> int:
@@ -138,13 +139,13 @@ class Encoder(Protocol):
 
     @property
     def frame(self) -> PublicFrame | None:
-        """The public frame of its embeddings of public images; None if it brings none."""
+        """The public frame of the encoder's embeddings of public images, or None if the encoder has none."""
 
     def embed(self, images: Sequence[Item | None], /) -> NDArray[np.float64]:
-        """Return float64 ``(images, dimension)``; rows of unusable images are NaN.
+        """Return float64 ``(images, dimension)``. Rows of unusable images are NaN.
 
         Args:
-            images: Images of any size, or texts; ``None`` stands for an undecodable candidate.
+            images: Images of any size, or texts. ``None`` represents an undecodable candidate.
         """
 
 
@@ -152,14 +153,15 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
     """Load an encoder by name.
 
     Args:
-        name: One of ``ENCODERS``, or ``clip:MODEL[:TAG]`` with a model and pretrained tag of open_clip.
-        weights: Path of a state dict (safetensors, or a torch file without pickled code). By default the
-            bundled file, or the library's published weights from its cache; nothing is downloaded.
-        device: A torch device, or ``auto`` for CUDA if available; the bundled encoder runs on the CPU.
+        name: One of ``ENCODERS``, ``clip:MODEL[:TAG]`` with a model and pretrained tag of open_clip, or
+            ``transformer:`` and a hub id.
+        weights: Path of a state dict (safetensors, or a torch file without pickled code). By default the bundled
+            file, or the library's published weights from its cache. Nothing is downloaded.
+        device: A torch device, or ``auto`` for CUDA if available. The bundled encoders run on the CPU.
 
     Raises:
         UsageError: There is no such encoder or device.
-        ModelError: The weights are missing or do not fit; the message says where to get them.
+        ModelError: The weights are missing or do not fit. The message explains where to get them.
     """
     require_encoder(name, weights)
     if device.partition(":")[0] not in DEVICES:
@@ -175,25 +177,27 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
 
 
 def require_torch(what: str) -> None:
-    """Raise a ``ModelError`` if torch is not installed; the bundled encoder does not need it."""
+    """Raise a ``ModelError`` if torch is not installed. The bundled encoder does not need torch."""
     if not has_torch():
         raise ModelError(f"{what} needs torch, which is not installed: pip install 'pcevolve[torch]'")
 
 
 def has_torch() -> bool:
-    """True if torch is installed; does not import it."""
+    """Return True if torch is installed, without importing it."""
     return find_spec("torch") is not None
 
 
 def find_embedded(name: str) -> Kind:
-    """Return the kind of data that an encoder is for."""
+    """Return the kind of data that an encoder embeds."""
     if name.startswith(TRANSFORMER) and name != TRANSFORMER:
         return "text"
     return SHIPPED[name].embeds if name in SHIPPED else "image"
 
 
 def weights_digest(weights: str) -> str:
-    """Return the SHA-256 of a file of weights, hex, for the plan; of a directory, that of its files' digests by name.
+    """Return the SHA-256 of a file of weights, hex, for the plan.
+
+    For a directory, it is the SHA-256 of a list of its files' digests and names.
 
     Raises:
         ModelError: The file cannot be read.
@@ -212,17 +216,16 @@ def weights_digest(weights: str) -> str:
 
 @cache
 def bundled_digest() -> str:
-    """Return the SHA-256 of the installed bundled encoder's weights, hex; errors as in ``frame_digest``."""
+    """Return the SHA-256 of the installed bundled encoder's weights, hex. Errors as in ``frame_digest``."""
     return _digest_of(BUNDLED_WEIGHTS, "weights are")
 
 
 def named_weights(name: str, weights: str | None) -> str | None:
-    """Return the digest by which a public plan names an encoder's weights.
+    """Return the digest by which a public plan identifies an encoder's weights.
 
     Returns:
-        SHA-256, hex, of the given file or the bundled weights, which differ between versions of the client.
-        None for
-        published weights, which are named by the encoder's name and its library's version.
+        SHA-256, hex, of the given file or of the shipped weights, which differ between versions of the client. None for
+        published weights, which the encoder's name and the version of its library identify.
 
     Raises:
         ModelError: The file cannot be read.
@@ -233,7 +236,7 @@ def named_weights(name: str, weights: str | None) -> str | None:
 
 
 def shipped_digest(name: str) -> str | None:
-    """Return the SHA-256, hex, of a shipped encoder's weights; None for others.
+    """Return the SHA-256, hex, of a shipped encoder's weights, or None for other encoders.
 
     Errors as in ``frame_digest``.
     """
@@ -242,7 +245,7 @@ def shipped_digest(name: str) -> str | None:
 
 
 def digest_files(paths: Sequence[Path]) -> str:
-    """Return the SHA-256, hex, of a shipped file; of several, that of their digests, one a line."""
+    """Return the SHA-256, hex, of a shipped file. For several files, hash their digests, one per line."""
     digests = [_digest_of(path, f"file {path.name} is") for path in paths]
     if len(digests) == 1:
         return digests[0]
@@ -250,13 +253,13 @@ def digest_files(paths: Sequence[Path]) -> str:
 
 
 def frame_digest(name: str, weights: str | None) -> str | None:
-    """Return the digest by which a public plan names an encoder's frame.
+    """Return the digest by which a public plan identifies an encoder's frame.
 
     Returns:
-        SHA-256 of the file, hex; None for an encoder without a frame.
+        SHA-256 of the file, hex, or None for an encoder without a frame.
 
     Raises:
-        ModelError: The package was installed without the file.
+        ModelError: The file is missing from the installed package.
     """
     if name not in {*BUNDLED_FRAMES, *OF_SEVERAL} or weights is not None:
         return None
@@ -273,7 +276,11 @@ def _digest_of(path: Path, what: str) -> str:
 
 
 def require_encoder(name: str, weights: str | None = None) -> None:
-    """Refuse an unknown encoder (``UsageError`` lists the known ones), or weights that it does not take."""
+    """Refuse an unknown encoder, or weights for an encoder that has fixed weights.
+
+    Raises:
+        UsageError: The message lists the known encoders if the encoder is unknown.
+    """
     if name in SHIPPED and weights is not None and not SHIPPED[name].takes_weights:
         raise UsageError(f"encoder {name} has weights of its own and takes no others: leave weights out")
     if name.startswith(TRANSFORMER) and name != TRANSFORMER:

@@ -1,13 +1,14 @@
 """The encoder that ships with the client: a small residual network over 64x64 RGB images, computed by NumPy alone.
 
-It was trained by ``client/training/train_encoder.py`` on public photographs under permissive licences and on
-rendered images, to represent content, texture and low-level appearance (colour, tone, polarity, stroke). It
-reads only its own weights and opens no socket. A deep-learning framework would be a thousand times its size;
-``client/training/network.py`` has the same network for torch, and a test compares both.
+``client/training/train_encoder.py`` trained it on public photographs under permissive licences and on rendered
+images. It represents content, texture and low-level appearance (colour, tone, polarity, stroke). It reads only its
+own weights and opens no socket. A deep-learning framework would be a thousand times its size.
+``client/training/network.py`` contains the same network for torch, and a test compares both.
 
-``WithSpectrum`` adds how an image's power spreads over spatial frequencies. Both parts are one vector, so a
-release clips, pays for and blurs both at once, and every proof about embeddings holds unchanged. A part's
-share of a release's budget is its share of the variance in that vector: public, by ``WEIGHT``.
+``WithSpectrum`` adds the distribution of an image's power over spatial frequencies. Both parts form one vector. A
+release therefore clips both at once, pays for both at once and adds noise to both, and every proof about embeddings
+holds unchanged. A part's share of a release's budget is its share of the variance of this vector. ``WEIGHT`` fixes
+this share, so it is public.
 """
 
 from __future__ import annotations
@@ -30,18 +31,19 @@ from pcevolve.public.media.images.decoding import DecodedImage
 
 SIDE = 64  # pixels
 EDGES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 33)
-"""Edges of the bands, in cycles per image."""
+"""Edges of the frequency bands, in cycles per image."""
 WEIGHT = 1.6
-"""Weight of one natural logarithm of power: on public images, a quarter of the variance is the spectrum's."""
+"""Weight of one natural logarithm of power. On public images a quarter of the variance then belongs to the spectrum."""
 FLOOR = 5e-3
-"""Power of rounding to 8 bits in every band; below it nothing can be seen."""
+"""Power in every band that rounding to 8 bits causes. Below this power nothing can be distinguished."""
 
 
 @dataclass(frozen=True, eq=False)
 class WithSpectrum:
-    """An ``Encoder`` whose embeddings are followed by the spectrum.
+    """An ``Encoder`` that appends the spectrum to the embeddings of another encoder.
 
     Attributes:
+        inner: The other encoder.
         frame: The public frame of both parts together, if known.
     """
 
@@ -55,7 +57,7 @@ class WithSpectrum:
         return self.inner.dimension + len(EDGES) - 1
 
     def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
-        """Return float64 ``(images, dimension)``; rows of unusable images are NaN."""
+        """Return float64 ``(images, dimension)``. Rows of unusable images are NaN."""
         spectra = np.array([measure_spectrum(image) for image in images]).reshape(len(images), len(EDGES) - 1)
         rows = np.concatenate([self.inner.embed(images), WEIGHT * spectra], axis=1)
         rows[~np.isfinite(rows).all(axis=1)] = np.nan
@@ -63,7 +65,7 @@ class WithSpectrum:
 
 
 def measure_spectrum(image: DecodedImage | None) -> NDArray[np.float64]:
-    """Return the log mean power of an image's luminance in each band, float64 ``(13,)``; NaN without pixels."""
+    """Return the log mean power of an image's luminance in each band, float64 ``(13,)``, or NaN without pixels."""
     luminance = pixel_array([image], SIDE)[0].mean(axis=0, dtype=np.float64)
     power = np.square(np.abs(np.fft.fft2(luminance - luminance.mean())))
     return np.log(_sums(power) / _sums(np.ones_like(power)) + FLOOR)
@@ -87,21 +89,21 @@ GROUPS: Final = 8
 SMALL: Final = 512
 """Largest side, in pixels, of images that are embedded by one thread.
 
-Up to this size the network is most of the work; Python computes it in one thread at a time, and two threads
-take a fifth longer. Larger images mostly need shrinking, which several threads do at once.
+Up to this size most of the work is the network. Python computes the network in one thread at a time, and two
+threads take a fifth longer. For larger images most of the work is shrinking, which several threads do in parallel.
 """
 COARSE: Final = 8
 """Cells across and down of the small copy of the image that keeps tone and polarity."""
 LAYOUT: Final = 2
-"""Cells across and down of the last stage's layout."""
+"""Cells across and down in the pooled output of the last stage."""
 LEAST_VARIANCE: Final = 1e-4
-"""Added under a square root, whose slope at 0 is infinite."""
+"""Added to a variance before the square root, because the root's slope at 0 is infinite."""
 _NORM_EPSILON: Final = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
 class BundledEncoder:
-    """An ``Encoder`` with the bundled architecture; ``frame`` is None if none is known for its weights."""
+    """An ``Encoder`` with the bundled architecture. ``frame`` is None if none is known for its weights."""
 
     name: str
     state: State = field(repr=False)
@@ -109,7 +111,7 @@ class BundledEncoder:
     dimension: int = EMBEDDING_SIZE
 
     def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
-        """Return float64 ``(images, 256)``; NaN rows where an image or its embedding is unusable."""
+        """Return float64 ``(images, 256)``. A row is NaN if the image or its embedding is unusable."""
         decoded = isinstance(images, list)  # other sequences read a file when they are asked for an image
         small = decoded and all(image is None or max(image.size) <= SMALL for image in images)
         threads = 0 if small else None
@@ -119,7 +121,7 @@ class BundledEncoder:
 
 
 def load_bundled(name: str, weights: str | None) -> Encoder:
-    """Load the encoder that ships with the client, with the power spectrum if the name says so.
+    """Load the encoder that ships with the client. The name decides whether the power spectrum is included.
 
     Raises:
         ModelError: The weights are missing or do not fit.
@@ -146,7 +148,7 @@ def _load_given(path: Path) -> State:
 
 
 def _frame(name: str, weights: str | None, dimension: int) -> PublicFrame | None:
-    """Return the frame that belongs to the weights; None if they have none."""
+    """Return the frame that belongs to the weights, or None if they have none."""
     return PublicFrame.read(BUNDLED_FRAMES[name], dimension) if frame_digest(name, weights) else None
 
 
@@ -154,10 +156,11 @@ def embed(state: State, image: Array) -> Array:
     """Embed one image.
 
     Args:
+        state: The weights.
         image: float32 ``(3, 64, 64)`` in 0..1.
 
     Returns:
-        float32 ``(256,)``; compare by Euclidean distance.
+        float32 ``(256,)``. Embeddings are compared by Euclidean distance.
     """
     pixels = image * 2 - 1
     with np.errstate(over="ignore"):  # an exponential that overflows makes a silu of nothing
@@ -165,7 +168,7 @@ def embed(state: State, image: Array) -> Array:
         statistics = []
         for number in range(len(WIDTHS) - 1):
             x = _residual(state, f"stages.{number}", x)
-            # Mean and spread of a stage describe its texture, independent of place.
+            # The mean and standard deviation of a stage describe its texture, independent of position.
             statistics += [x.mean(axis=(1, 2)), _spread(x)]
     parts = [x.max(axis=(1, 2)), _pool(x, LAYOUT), _pool(pixels, COARSE), _spread(pixels), *statistics]
     return np.asarray(state["project.weight"] @ np.concatenate(parts) + state["project.bias"])
@@ -192,10 +195,10 @@ def shapes() -> dict[str, tuple[int, ...]]:
 
 
 def require_fit(state: Mapping[str, NDArray[np.generic]], source: str) -> State:
-    """Check that weights have exactly the network's names and shapes; return them as float32.
+    """Check that weights have exactly the network's names and shapes, and return them as float32.
 
     Raises:
-        ModelError: Names or shapes differ; the message counts them and names one.
+        ModelError: Names or shapes differ. The message counts the differences and names one.
     """
     wanted = shapes()
     wrong = sorted(
@@ -223,7 +226,7 @@ def _convolve(state: State, name: str, x: Array, stride: int = 1) -> Array:
     padded = np.zeros((inputs, width + 2 * rim, width + 2 * rim), dtype=np.float32)
     padded[:, rim : rim + width, rim : rim + width] = x
     made = -(-width // stride)
-    # One copy per kernel position: many small copies, as of windows, take longer than the product.
+    # One copy per kernel position. Many small copies, one per window, would take longer than the product itself.
     columns = np.empty((inputs, side, side, made, made), dtype=np.float32)
     for down, across in product(range(side), repeat=2):
         columns[:, down, across] = padded[:, down : down + width : stride, across : across + width : stride]

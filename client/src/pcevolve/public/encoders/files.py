@@ -1,8 +1,8 @@
-"""Files that an encoder is made from, state dicts and public frames, read and checked as data.
+"""Files from which an encoder is made, state dicts and public frames, read and checked as data.
 
-No code from a file is run. A public frame describes an encoder's embeddings of public images and ships with
-it. Any frame is safe, because its users clip to its radius; a run's public plan names by digest the frame
-that it used.
+No code from a file is run. A public frame describes an encoder's embeddings of public images and ships with the
+encoder. Any frame is safe, because private points are clipped to its radius. A run's public plan identifies its
+frame by digest.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FORMAT_ERRORS = (
 
 
 def absence_error(encoder: str, weights: str) -> ModelError:
-    """Return the error for published weights that are missing; a run downloads nothing."""
+    """Return the error for missing published weights. A run downloads nothing."""
     return ModelError(
         f"encoder {encoder}: weights {weights} are not on this machine: run `pcevolve fetch-encoder {encoder}` "
         "first (it reads no private data), or pass --set encoder.weights=PATH "
@@ -47,17 +47,17 @@ def absence_error(encoder: str, weights: str) -> ModelError:
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Read a state dict as arrays; only torch's own format needs torch. Errors as in ``read_state``."""
+    """Read a state dict as arrays. Only torch's own format needs torch. Errors as in ``read_state``."""
     if path.suffix != ".safetensors":
         return {name: value.float().numpy() for name, value in read_state(path).items()}
     return {name: np.asarray(value) for name, value in _safe(path, "numpy").items()}
 
 
 def read_state(path: Path) -> dict[str, Tensor]:
-    """Read a state dict: safetensors by its suffix, otherwise torch's format restricted to tensors.
+    """Read a state dict: safetensors if the suffix says so, otherwise torch's format restricted to tensors.
 
     Raises:
-        ModelError: The file is missing, damaged, holds code, or holds no state dict.
+        ModelError: The file is missing, is damaged, contains code, or contains no state dict.
     """
     if path.suffix == ".safetensors":
         return _safe(path, "pt")
@@ -75,7 +75,7 @@ def read_state(path: Path) -> dict[str, Tensor]:
 
 
 def _safe(path: Path, framework: str) -> dict[str, Any]:
-    """Return the tensors of a safetensors file in a framework's type."""
+    """Return the tensors of a safetensors file as arrays of the given framework."""
     try:
         with safe_open(path, framework=framework) as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
@@ -93,11 +93,13 @@ def fit(network: nn.Module, state: Mapping[str, Tensor], source: str, unused: tu
     """Copy ``state`` into ``network``.
 
     Args:
+        network: The network.
         state: Must have exactly the network's names and shapes.
-        unused: Prefixes of entries to skip: heads that the encoder cut off.
+        source: The name of the file, for messages.
+        unused: Prefixes of entries to skip: the heads that the encoder does not use.
 
     Raises:
-        ModelError: Names or shapes differ; the message counts them and names one.
+        ModelError: Names or shapes differ. The message counts the differences and names one.
     """
     given = {name: value for name, value in state.items() if not name.startswith(unused)}
     wanted = network.state_dict()
@@ -122,10 +124,11 @@ class PublicFrame:
     Attributes:
         digest: SHA-256 of the file, hex.
         centre: float64 ``(d,)``.
-        axes: float64 ``(d, k)``, columns orthonormal up to rounding, in falling order of variance.
+        axes: float64 ``(d, k)``. The columns are orthonormal up to rounding, in descending order of variance.
         variances: float64 ``(k,)`` > 0, along the axes.
-        radii: float64 ``(k,)`` > 0; entry j - 1 is the median norm of coordinates on the first j axes.
-        parts: Frames of concatenated embeddings, in order; then only digest and centre of the whole are set.
+        radii: float64 ``(k,)`` > 0. Entry j - 1 is the median norm of coordinates on the first j axes.
+        parts: Frames of concatenated embeddings, in order. If there are parts, only the joint frame's digest and
+            centre are set.
     """
 
     digest: str
@@ -136,7 +139,7 @@ class PublicFrame:
     parts: tuple[PublicFrame, ...] = ()
 
     def scale(self, unit: float) -> PublicFrame:
-        """Return the frame of embeddings multiplied by a power of two."""
+        """Return the frame of embeddings that are multiplied by a power of two."""
         return replace(
             self, centre=self.centre * unit, variances=self.variances * unit**2, radii=self.radii * unit
         )
@@ -150,7 +153,7 @@ class PublicFrame:
 
     @classmethod
     def read(cls, path: Path, dimension: int) -> Self:
-        """Read an encoder's frame (``ModelError`` if the file is unreadable or holds anything else)."""
+        """Read an encoder's frame (``ModelError`` if the file is unreadable or is not a frame)."""
         try:
             data = path.read_bytes()
             arrays = {name: np.asarray(array, dtype=np.float64) for name, array in load(data).items()}
@@ -163,7 +166,7 @@ class PublicFrame:
 
 
 def _is_frame(arrays: dict[str, NDArray[np.float64]], dimension: int) -> bool:
-    """True if these are the arrays of a frame: consistent shapes and finite values."""
+    """Return True if these are the arrays of a frame: consistent shapes and finite values."""
     if arrays.keys() != {"centre", "axes", "variances", "radii"} or arrays["axes"].ndim != 2:
         return False
     most = arrays["axes"].shape[1]

@@ -1,9 +1,9 @@
 """Two encoders as one: the bundled one for textures and marks, and a MobileNet for photographs.
 
-An embedding is the concatenation of both, scaled so that their public radii are alike. A release clips, pays
-for and blurs both at once, and every proof about embeddings holds unchanged: it only requires that a frame is
-public. Each part keeps its own axes (``PublicFrame.parts``); otherwise the part with the larger variance
-would take them all.
+An embedding is the concatenation of both, scaled so that their public radii are similar. A release clips both at
+once, pays for both at once and adds noise to both. Every proof about embeddings holds unchanged, because the proofs
+only require a public frame. Each part keeps its own axes (``PublicFrame.parts``). Otherwise the part with the larger
+variance would get all axes.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from pcevolve.public.encoders.mobilenet import FEATURES, MobileNet, load_state
 from pcevolve.public.media.images.decoding import DecodedImage
 
 AXES: Final = 16
-"""Axes of each part on which radii are compared."""
+"""Number of axes of each part on which radii are compared."""
 
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """An ``Encoder`` that concatenates several.
+    """An ``Encoder`` that concatenates the embeddings of several encoders.
 
     Attributes:
         parts: Encoders with public frames.
-        units: Factor of each part's embeddings.
+        units: The factor by which each part's embeddings are multiplied.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Joined:
         return sum(each.dimension for each in self.parts)
 
     def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
-        """Return float64 ``(images, dimension)``; a row is NaN if one part is."""
+        """Return float64 ``(images, dimension)``. A row is NaN if the row of one part is NaN."""
         seen = [unit * each.embed(images) for each, unit in zip(self.parts, self.units, strict=True)]
         rows = np.concatenate(seen, axis=1)
         rows[~np.isfinite(rows).all(axis=1)] = np.nan
@@ -58,7 +58,7 @@ def load_joined(name: str = JOINED) -> Joined:
     bundled, photographs = load_bundled(BUNDLED, None), load_mobilenet()
     assert bundled.frame is not None
     assert photographs.frame is not None
-    # A power of two loses no digit, and brings the radii within a factor of sqrt(2).
+    # Multiplying by a power of two loses no digit. The radii are then equal within a factor of sqrt(2).
     ratio = bundled.frame.radii[AXES - 1] / photographs.frame.radii[AXES - 1]
     units = (1.0, float(2.0 ** np.rint(np.log2(ratio))))
     files = [BUNDLED_FRAMES[BUNDLED], BUNDLED_FRAMES[MOBILENET]]
@@ -67,7 +67,7 @@ def load_joined(name: str = JOINED) -> Joined:
 
 
 def load_mobilenet(name: str = MOBILENET) -> MobileNet:
-    """Load the part for photographs as an encoder of its own; errors as in ``load_joined``."""
+    """Load the part for photographs as a separate encoder. Errors as in ``load_joined``."""
     frame = PublicFrame.read(BUNDLED_FRAMES[MOBILENET], FEATURES)
     return MobileNet(name, load_state(), frame)
 

@@ -1,8 +1,8 @@
 """Encoders computed by torch: architecture, weights by path or from a library, preprocessing.
 
-torchvision's architectures are used without their classifier, with its published weights and preprocessing.
-Of CLIP, by open_clip, only the image side is used, named ``clip`` or ``clip:MODEL[:TAG]``. Images are
-embedded one at a time; see ``singly.embed_each`` for the reason.
+torchvision's architectures are used without their classifier, with its published weights and preprocessing. Of
+open_clip's CLIP models only the image side is used, under the name ``clip`` or ``clip:MODEL[:TAG]``. Images are
+embedded one at a time, for the reason given in ``singly.embed_each``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class FrozenEncoder:
     """An ``Encoder`` around a torch network in eval mode.
 
     Attributes:
-        network: Float32 ``(1, 3, height, width)`` to ``(1, dimension)``.
-        preprocess: Square RGB image to float32 ``(3, height, width)``, without statistics of a set.
+        network: Maps float32 ``(1, 3, height, width)`` to ``(1, dimension)``.
+        preprocess: Maps a square RGB image to float32 ``(3, height, width)``, without statistics of a set of images.
         frame: The public frame of its embeddings, if known.
     """
 
@@ -44,7 +44,7 @@ class FrozenEncoder:
     frame: PublicFrame | None = None
 
     def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
-        """Return float64 ``(images, dimension)``; NaN rows where an image or its embedding is unusable."""
+        """Return float64 ``(images, dimension)``. A row is NaN if the image or its embedding is unusable."""
         threads = None if self.device.type == "cpu" else 1
         return embed_each(images, self.preprocess, self._forward, self.dimension, threads)
 
@@ -65,11 +65,11 @@ _ARCHITECTURES = {
     "vit-l16": "vit_l_16",
     "vit-l32": "vit_l_32",
 }
-"""torchvision's names of encoders whose name differs here."""
+"""torchvision's names of encoders that have another name here."""
 
 
 def load(name: str, weights: str | None, device: str) -> Encoder:
-    """Load an encoder that torch computes; arguments and errors as in ``load_encoder``."""
+    """Load an encoder that torch computes. Arguments and errors as in ``load_encoder``."""
     place = _device(device)
     if name.startswith(TRANSFORMER):
         return load_transformer(name, weights, place)
@@ -90,7 +90,7 @@ def find_vision_weights(name: str) -> Any:  # noqa: ANN401 - torchvision has no 
 
 
 def _load_vision(name: str, path: Path | None) -> Parts:
-    """Return a network without its head, its preprocessing and its dimension; errors as in ``load``."""
+    """Return a network without its head, its preprocessing and its dimension. Errors as in ``load``."""
     from torchvision import models
 
     published = find_vision_weights(name)
@@ -111,7 +111,7 @@ def _load_vision(name: str, path: Path | None) -> Parts:
 
 
 def find_gpu() -> str:
-    """Return the name of the GPU that ``auto`` uses; empty if there is none."""
+    """Return the name of the GPU that ``auto`` uses, or an empty string if there is none."""
     return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else ""
 
 
@@ -128,14 +128,14 @@ def _device(name: str) -> torch.device:
 
 
 LONGEST: Final = 512
-"""Most tokens of a text that are read."""
+"""Largest number of tokens of a text that are read. The rest is cut off."""
 
 
 @dataclass(frozen=True, eq=False)
 class TransformerEncoder:
-    """An ``Encoder`` of texts, named by a hub's id: a published transformer, averaged over tokens.
+    """An ``Encoder`` of texts, named by a hub id: a published transformer, averaged over tokens.
 
-    Every text is embedded by itself, so its embedding depends on it alone.
+    Each text is embedded separately, so its embedding depends on this text alone.
     """
 
     name: str
@@ -146,7 +146,7 @@ class TransformerEncoder:
     frame: PublicFrame | None = None
 
     def embed(self, texts: Sequence[Text | None]) -> NDArray[np.float64]:
-        """Return float64 ``(texts, dimension)``, exact in float32, rows of length 1; NaN without a text or token."""
+        """Return float64 ``(texts, dimension)``: rows of length 1, exact in float32, or NaN without text or token."""
         return np.array([self._one(each) for each in texts], dtype=np.float64).reshape(-1, self.dimension)
 
     @torch.inference_mode()
@@ -166,7 +166,7 @@ class TransformerEncoder:
 
 
 def load_transformer(name: str, weights: str | None, device: torch.device) -> TransformerEncoder:
-    """Load a transformer from a directory or its library's cache; nothing is downloaded.
+    """Load a transformer from a directory or its library's cache. Nothing is downloaded.
 
     Raises:
         ModelError: The library or the files are missing.
@@ -183,7 +183,7 @@ _TAG = "laion2b_s34b_b79k"
 
 
 class ClipImages(nn.Module):
-    """CLIP's image side; embeddings have length 1, as CLIP was trained to compare them."""
+    """CLIP's image side. Embeddings have length 1, as in CLIP's training."""
 
     def __init__(self, visual: nn.Module) -> None:
         super().__init__()
@@ -198,9 +198,9 @@ def load_clip(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any], 
     """Return the network, its preprocessing and its dimension.
 
     Args:
-        name: ``clip``, ``clip:MODEL`` or ``clip:MODEL:TAG``; the tag also decides the activation and the
-            preprocessing of weights that are given by path.
-        path: State dict of the whole model in open_clip's names; None for the published weights.
+        name: ``clip``, ``clip:MODEL`` or ``clip:MODEL:TAG``. For weights that are given by path, the tag still
+            decides the activation and the preprocessing.
+        path: State dict of the complete model in open_clip's names. None for the published weights.
 
     Raises:
         UsageError: open_clip has no such model.
@@ -253,6 +253,6 @@ def parse_clip_name(name: str) -> tuple[str, str]:
 
 
 def _locations(config: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return repository and file names; open_clip joins both, and omits the file if it has a usual name."""
+    """Return repositories and file names. open_clip joins both, and omits a file with a usual name."""
     *repository, file = str(config["hf_hub"]).split("/")
     return [("/".join(repository), name) for name in ((file,) if file else CLIP_FILES)]

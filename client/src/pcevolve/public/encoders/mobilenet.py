@@ -1,9 +1,9 @@
 """A MobileNetV2 for photographs, computed by NumPy alone: its features before the classifier.
 
-Source: Sandler et al. 2018, "MobileNetV2: Inverted Residuals and Linear Bottlenecks"; weights of 8 bits by
-Google, trained on ImageNet (LICENCE-MOBILENET.txt, Apache 2.0). Batch normalisation is folded into the
-weights. For each convolution ``cN`` the file holds ``cN.w``, uint8 ``(outputs, inputs, side, side)``, with
-weights ``(w - cN.z) * cN.s``, and ``cN.b``, float32 ``(outputs,)``.
+Source: Sandler et al. 2018, "MobileNetV2: Inverted Residuals and Linear Bottlenecks". The 8-bit weights are by
+Google, trained on ImageNet (LICENCE-MOBILENET.txt, Apache 2.0). Batch normalisation is folded into the weights. For
+each convolution ``cN`` the file contains ``cN.w``, uint8 ``(outputs, inputs, side, side)``, and ``cN.b``, float32
+``(outputs,)``. The weights are ``(w - cN.z) * cN.s``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from pcevolve.public.media.images.decoding import DecodedImage
 
 WEIGHTS: Final = Path(__file__).with_name("mobilenet.safetensors")
 SIDE: Final = 128
-"""Pixels across and down; it was trained on 224, which takes three times as long."""
+"""Pixels across and down. The network was trained on 224 pixels, which take three times as long."""
 FEATURES: Final = 1280
 BLOCKS: Final = (
     (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1),
 )  # fmt: skip
-"""Expansion, channels, number of blocks in a row, and stride of the first."""
+"""Expansion, channels, number of consecutive blocks, and stride of the first block."""
 
 Array = NDArray[np.float32]
 State = Mapping[str, Array]
@@ -37,7 +37,7 @@ State = Mapping[str, Array]
 
 @dataclass(frozen=True, eq=False)
 class MobileNet:
-    """An ``Encoder``; ``frame`` as in ``BundledEncoder``."""
+    """An ``Encoder`` around the MobileNet. ``frame`` has the same meaning as in ``BundledEncoder``."""
 
     name: str
     state: State = field(repr=False)
@@ -45,7 +45,7 @@ class MobileNet:
     dimension: int = FEATURES
 
     def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
-        """Return float64 ``(images, 1280)``; NaN rows where an image or its embedding is unusable."""
+        """Return float64 ``(images, 1280)``. A row is NaN if the image or its embedding is unusable."""
         return embed_each(images, to_array(SIDE), lambda pixels: embed(self.state, pixels), self.dimension)
 
 
@@ -64,7 +64,7 @@ def load_state(path: Path = WEIGHTS) -> State:
 
 
 def embed(state: State, image: Array) -> Array:
-    """Embed one image, float32 ``(3, side, side)`` in 0..1, to float32 ``(1280,)``."""
+    """Embed one image, float32 ``(3, side, side)`` in 0..1. The result is float32 ``(1280,)``."""
     x, inputs, number = _spread_out(state, "c0", 2 * image - 1, stride=2), 32, 1
     for expansion, outputs, count, first in BLOCKS:
         for place in range(count):
@@ -92,7 +92,7 @@ def _mix(state: State, name: str, x: Array) -> Array:
 
 
 def _filter(state: State, name: str, x: Array, stride: int) -> Array:
-    """Convolve each channel by itself, 3 by 3, and clip."""
+    """Convolve each channel separately, 3 by 3, and clip."""
     weight, padded, made = state[f"{name}.weight"], *_pad(x, stride)
     found = np.empty((len(x), made, made), dtype=np.float32)
     found[:] = state[f"{name}.bias"][:, None, None]
@@ -123,7 +123,7 @@ def _spread_out(state: State, name: str, x: Array, stride: int) -> Array:
 
 
 def _pad(x: Array, stride: int) -> tuple[Array, int]:
-    """Pad an image with zeros, the odd row and column below and right; return it and the output's side."""
+    """Pad an image with zeros, an odd row or column below or right. Return it and the side of the output."""
     side = x.shape[1]
     made = -(-side // stride)
     due = max((made - 1) * stride + 3 - side, 0)

@@ -1,4 +1,4 @@
-"""Load published models of the transformers library from disk: nothing is downloaded, and no model's code is run."""
+"""Load published models of the transformers library from disk. Nothing is downloaded, and no model's code is run."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from pcevolve.errors import ModelError
 
 
 def load_pretrained(who: str, source: str, hub_id: str, option: str, network: str, *others: str) -> list[Any]:
-    """Load a network, and what belongs to it.
+    """Load a network and its companions, such as the tokenizer.
 
     Args:
-        source: Directory, or a hub's id, of files that were fetched before.
+        who: The user of the network, for messages.
+        source: A directory of files that were fetched before, or their hub id.
+        hub_id: The hub id, for messages.
         option: Prefix of the command's option: ``--local `` or ``--set encoder.weights=``.
+        network: The class of the network in transformers.
+        others: The classes of the companions.
 
     Returns:
-        The network, in eval mode and without gradients, and the others in order.
+        The network, in eval mode and without gradients, followed by the companions.
 
     Raises:
-        ModelError: The library or the files are missing, or it is no such model.
+        ModelError: The library or the files are missing, or the files are not such a model.
     """
     place = Path(source).expanduser()
     known = str(place) if place.is_dir() else source
@@ -39,8 +43,8 @@ def load_pretrained(who: str, source: str, hub_id: str, option: str, network: st
             f"{who}: neither at hand nor fetched ({type(error).__name__}): where there is a network run "
             f"'hf download {hub_id} --local-dir DIR', then pass {option}DIR"
         ) from None
-    # The library initialises these randomly. Many encoders are published without a pooler, which is not used
-    # here.
+    # The library initialises missing weights randomly. A missing pooler is harmless: many encoders are published
+    # without one, and it is not used here.
     if lacking := sorted(each for each in report["missing_keys"] if "pooler" not in each):
         raise ModelError(
             f"{who}: {source} lacks weights for {lacking[0]} ({len(lacking)} are missing in all): fetch it again "

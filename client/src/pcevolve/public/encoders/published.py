@@ -1,4 +1,4 @@
-"""Published encoders: decides by file names whether ``--encoder auto`` uses one that was fetched."""
+"""Published encoders: decides by file names whether ``--encoder auto`` uses a fetched encoder."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from pcevolve.public.modality import MODALITIES, Kind
 
 
 def resolve(name: str, kind: Kind = "image") -> tuple[str, str]:
-    """Return the encoder that a run uses, and the reason if ``auto`` chose it; no private data are used.
+    """Return the encoder that a run uses, and the reason if ``auto`` chose it. No private data are used.
 
     Returns:
-        A name that ``load_encoder`` takes, and a reason, empty unless ``auto`` was asked for.
+        A name for ``load_encoder``, and a reason, which is empty unless the name was ``auto``.
 
     Raises:
         UsageError: The encoder is for another kind.
@@ -53,10 +53,10 @@ def list_at_hand(kind: Kind) -> list[str]:
 
 
 def is_fetched(name: str) -> bool:
-    """True if torch and the published weights of ``clip`` or ``resnet18`` are on this machine; uses no network.
+    """Return True if this machine has torch and the published weights of ``clip`` or ``resnet18``. Uses no network.
 
     Raises:
-        ValueError: It is another encoder, whose cache is not known here.
+        ValueError: The encoder is another one, whose cache is not known here.
     """
     if name not in _HAS_WEIGHTS:
         raise ValueError(
@@ -79,11 +79,11 @@ def _has_resnet18() -> bool:
 
 _HAS_WEIGHTS: Final[Mapping[str, Callable[[], bool]]] = {"clip": _has_clip, "resnet18": _has_resnet18}
 PREFERRED: Final = tuple(_HAS_WEIGHTS)
-"""Published encoders that ``auto`` uses, better ones first: a user who fetched one wants it used."""
+"""Published encoders that ``auto`` uses, better ones first. A user who fetched one wants to use it."""
 
 
 def hugging_face_folder() -> Path:
-    """Return huggingface_hub's download folder, as its ``HF_HUB_CACHE`` would."""
+    """Return huggingface_hub's download folder, which its constant ``HF_HUB_CACHE`` would give."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     home = os.environ.get("HF_HOME", os.path.join(cache, "huggingface"))  # noqa: PTH118 - as below
     found = os.environ.get("HUGGINGFACE_HUB_CACHE", os.path.join(home, "hub"))  # noqa: PTH118
@@ -91,7 +91,7 @@ def hugging_face_folder() -> Path:
 
 
 def hub_folder() -> Path:
-    """Return torch's download folder, as ``torch.hub.get_dir`` would; importing torch takes seconds."""
+    """Return torch's download folder, as ``torch.hub.get_dir`` would. Importing torch would take seconds."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))  # noqa: PTH118 - a home may begin with ~
     return Path(home).expanduser() / "hub"

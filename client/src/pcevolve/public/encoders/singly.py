@@ -1,6 +1,6 @@
 """Run images through a network one at a time, in threads that each compute alone.
 
-The number of threads changes no result, and no image's pixels depend on another's.
+The number of threads changes no result, and the pixels of one image never affect another image.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pcevolve_shared.processors import count_cores
 def centre_square(image: DecodedImage) -> DecodedImage:
     """Cut the centre square out of an image and convert it to RGB.
 
-    This is done before resizing, because resizing the short side of a 1 x 10,000 image would take gigabytes.
+    The image is cut before it is resized, because resizing the short side of a 1 x 10,000 image would take gigabytes.
     """
     side = min(image.size)
     left, top = (image.width - side) // 2, (image.height - side) // 2
@@ -43,7 +43,7 @@ def to_array(side: int) -> Callable[[DecodedImage], NDArray[np.float32]]:
 
 
 def pixel_array(images: Sequence[DecodedImage | None], side: int) -> NDArray[np.float32]:
-    """Return the pixels of many images, float32 ``(images, 3, side, side)`` in 0..1; NaN for unusable images."""
+    """Return the pixels of many images, float32 ``(images, 3, side, side)`` in 0..1. Unusable images are NaN."""
     preprocess = to_array(side)
     pixels = np.full((len(images), 3, side, side), np.nan, dtype=np.float32)
     for index, image in enumerate(images):
@@ -56,7 +56,7 @@ def pixel_array(images: Sequence[DecodedImage | None], side: int) -> NDArray[np.
 
 
 def thread_count() -> int:
-    """Return the number of threads to use: torch's setting, or one for each processor of this process."""
+    """Return the number of threads to use: torch's setting, or one for each processor that this process may use."""
     torch = sys.modules.get("torch")
     if torch is not None:
         return int(torch.get_num_threads())
@@ -65,12 +65,10 @@ def thread_count() -> int:
 
 @contextmanager
 def lone_workers(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Return a pool of threads that each compute alone.
+    """Provide a pool of threads that each compute alone.
 
-    Splitting small operations over threads costs more than it saves.
-
-    Meanwhile NumPy's products are not split either, in the whole process, nor torch's operations if torch is
-    loaded.
+    Splitting small operations over threads costs more than it saves. While the pool exists, NumPy's products are not
+    split anywhere in the process. The same holds for torch's operations if torch is loaded.
     """
     torch = sys.modules.get("torch")
     begin = (lambda: None) if torch is None else (lambda: torch.set_num_threads(1))
@@ -95,20 +93,20 @@ def embed_each(
 ) -> NDArray[np.float64]:
     """Embed images one by one, so that one image's embedding cannot depend on another image.
 
-    Kernels may round differently for another batch size, and on some devices for another position in the
-    batch. Every forward pass is therefore of **one** image, and the result is a function of it alone by
-    construction. Several images are embedded at once, each by one thread that computes alone: splitting one
-    image's operations over threads takes longer for small networks, and makes rounding depend on their
-    number.
+    Kernels may round differently for another batch size, and on some devices for another position in the batch. Every
+    forward pass therefore has **one** image, so by construction the result depends on this image alone. Several images
+    are embedded in parallel, each by one thread that computes alone. Splitting the operations of one image over threads
+    takes longer for small networks, and the rounding would depend on the number of threads.
 
     Args:
-        images: Of any size; ``None`` stands for an undecodable image.
-        preprocess: From a square RGB image to the network's input.
-        forward: From that to float32 ``(dimension,)``.
-        threads: Number of threads; all that may run if None, 1 for a GPU, and 0 for the calling thread.
+        images: Images of any size. ``None`` represents an undecodable image.
+        preprocess: Maps a square RGB image to the network's input.
+        forward: Maps this input to float32 ``(dimension,)``.
+        dimension: Number of entries of one embedding.
+        threads: Number of threads: None for the default number, 1 for a GPU, and 0 for the calling thread.
 
     Returns:
-        float64 ``(images, dimension)``; NaN rows where an image or its embedding is unusable.
+        float64 ``(images, dimension)``. A row is NaN if the image or its embedding is unusable.
     """
     rows = np.full((len(images), dimension), np.nan)
 
@@ -134,11 +132,11 @@ def embed_each(
 
 @contextmanager
 def keep_undivided() -> Iterator[None]:
-    """Compute products and decompositions in one thread, in the whole process; also a decorator.
+    """Compute products and decompositions in one thread, in the entire process. Also usable as a decorator.
 
-    Their bits are then the same for any number of processors. Splitting products of some hundred rows saves
-    little, and beside other programs it costs a hundred times the work, because each thread spins while it
-    waits for the others.
+    The bits of the results are then the same for any number of processors. Splitting products of some hundred rows
+    saves little. If other programs are running, it can cost a hundred times the work, because each thread spins
+    while it waits for the others.
     """
     with _products().limit(limits=1):
         yield
@@ -148,7 +146,7 @@ def keep_undivided() -> Iterator[None]:
 def _products() -> ThreadpoolController:
     """Return the linear algebra libraries that NumPy and SciPy have loaded.
 
-    Cached, because the search takes milliseconds.
+    The result is cached, because the search takes milliseconds.
     """
     found: ThreadpoolController = ThreadpoolController().select(user_api="blas")
     return found

@@ -1,9 +1,8 @@
 """The encoder of texts that ships with the client: weighted sums of word vectors.
 
-The vectors come from a latent semantic analysis (Deerwester et al. 1990) of public texts, by
-``client/training/train_words.py``. An unknown word gets a vector by hashing (Weinberger et al. 2009), so that
-two texts with the same rare name are near each other. A text's embedding has length 1 and depends on that
-text alone.
+``client/training/train_words.py`` made the vectors by latent semantic analysis (Deerwester et al. 1990) of public
+texts. An unknown word gets a vector by hashing (Weinberger et al. 2009), so that two texts with the same rare name are
+close to each other. A text's embedding has length 1 and depends on this text alone.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from pcevolve.public.media.texts import Text
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _RARE: Final = 0.5
-"""Weight of a word without a vector, as a share of the rarest known word's."""
+"""Weight of a word without a vector, as a share of the weight of the rarest known word."""
 
 FloatArray = NDArray[np.float64]
 
@@ -35,8 +34,9 @@ class WordEncoder:
     """An ``Encoder`` of texts.
 
     Attributes:
-        places: Row of each known word.
+        places: The row of each known word.
         vectors: float64 ``(words, dimension)``, each of length 1.
+        weights: float64 ``(words,)``.
     """
 
     name: str
@@ -51,7 +51,7 @@ class WordEncoder:
         return int(self.vectors.shape[1])
 
     def embed(self, texts: Sequence[Text | None]) -> FloatArray:
-        """Return float64 ``(texts, dimension)`` that float32 holds; a row is NaN without a text or a word."""
+        """Return float64 ``(texts, dimension)``, exact in float32. The row of a text without words is NaN."""
         return np.array([self._one(each) for each in texts], dtype=np.float64).reshape(-1, self.dimension)
 
     def _one(self, text: Text | None) -> FloatArray:
@@ -73,7 +73,7 @@ class WordEncoder:
 
 
 def load_words(name: str) -> WordEncoder:
-    """Load the encoder with its shipped vectors (``ModelError`` if the package was installed without them)."""
+    """Load the encoder with its shipped vectors (``ModelError`` if the installed package lacks them)."""
     try:
         with safe_open(WORD_VECTORS, "np") as opened:
             known: list[str] = opened.metadata()["words"].split(" ")
