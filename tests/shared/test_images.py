@@ -172,6 +172,13 @@ def test_base64_is_bounded_by_the_decoded_length():
         images.from_base64("QUJDRA==" * 1000, max_bytes=3)
 
 
+def test_a_fast_png_has_the_same_pixels_and_the_same_bytes_each_time():
+    image = picture()
+    fast = images.encode(image, fast=True)
+    assert fast == images.encode(image.copy(), fast=True)
+    assert images.decode(fast).tobytes() == image.tobytes()
+
+
 def test_encoding_drops_what_the_caller_left_in_info():
     image = picture()
     image.info["icc_profile"] = b"SECRET"

@@ -91,6 +91,26 @@ def test_a_connection_is_closed_at_once_unless_a_body_is_still_coming(state, don
     assert called == done
 
 
+@pytest.mark.parametrize("closes", [False, True])
+def test_an_answers_head_and_body_are_sent_with_one_call_and_before_the_end(closes):
+    called = []
+
+    async def scenario():
+        transport = SimpleNamespace(
+            write=called.append, close=lambda: called.append("end"), is_closing=lambda: False
+        )
+        lingering = _Lingering(transport, SimpleNamespace(their_state=h11.DONE))
+        lingering.write(b"head, ")
+        lingering.write(b"body")
+        assert not called
+        if closes:
+            lingering.close()
+        await asyncio.sleep(0)
+
+    asyncio.run(scenario())
+    assert called == ([b"head, body", "end"] if closes else [b"head, body"])
+
+
 @pytest.mark.parametrize(("ends", "done"), [(False, ["as uvicorn does"]), (True, ["abort"])])
 def test_a_server_that_stops_cuts_off_what_lingers_and_ends_all_else_as_uvicorn_does(monkeypatch, ends, done):
     called = []

@@ -31,7 +31,7 @@ from pcevolve_server.http.middleware import (
     host_name,
     request_id_of,
 )
-from pcevolve_server.http.routes import Parts, router
+from pcevolve_server.http.routes import Parts, json_router, router
 from pcevolve_server.http.service import Chats, Service
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Settings
@@ -84,8 +84,9 @@ def create_app(
         ],
     )
     app.state.parts = Parts(Service(settings, host, metrics), Chats(host, metrics), host, metrics)
-    app.include_router(router)
-    app.include_router(reference.router)
+    # Looked through in this order: what generates comes first.
+    for each in (json_router, router, reference.router):
+        app.include_router(each)
     return app
 
 

@@ -26,17 +26,31 @@ class _Lingering:
 
     If it is closed while a body still arrives, it sends its end, and for some seconds receives and drops the
     rest. A close at once would make the kernel reset the connection and drop the answer.
+
+    Head and body of an answer, which uvicorn writes separately, are sent with one system call.
     """
 
     def __init__(self, transport: asyncio.Transport, connection: h11.Connection) -> None:
         self._transport, self._connection, self._ended = transport, connection, False
+        self._unsent: list[bytes] = []
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the transport has
         return getattr(self._transport, name)
 
+    def write(self, data: bytes) -> None:
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self._send)
+        self._unsent.append(data)
+
+    def _send(self) -> None:
+        if self._unsent:
+            data, self._unsent = b"".join(self._unsent), []
+            self._transport.write(data)
+
     def close(self) -> None:
         if self.is_closing():
             return
+        self._send()
         if self._connection.their_state is not h11.SEND_BODY:
             self._transport.close()
             return

@@ -52,7 +52,7 @@ async def _find_parts(request: Request) -> Parts:
 
 PartsDep = Annotated[Parts, Depends(_find_parts)]
 router = APIRouter()
-_json = APIRouter(route_class=BoundedRoute)
+json_router = APIRouter(route_class=BoundedRoute)
 
 
 def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -86,25 +86,25 @@ _EDIT_FORM["required"] = ["image", *_EDIT_FORM["required"]]
 _EDIT_BODY: dict[str, Any] = {"requestBody": {"content": {"multipart/form-data": {"schema": _EDIT_FORM}}}}
 
 
-@_json.post(wire.TEXT_TO_IMAGE, **_GENERATES)
+@json_router.post(wire.TEXT_TO_IMAGE, **_GENERATES)
 async def text_to_image(request: Request, body: TextToImageRequest, parts: PartsDep) -> Response:
     """Make images from a prompt."""
     return await answer(request, partial(parts.service.text_to_image, body, caller_of(request)))
 
 
-@_json.post(wire.IMAGE_TO_IMAGE, **_GENERATES)
+@json_router.post(wire.IMAGE_TO_IMAGE, **_GENERATES)
 async def image_to_image(request: Request, body: ImageToImageRequest, parts: PartsDep) -> Response:
     """Make variations of an image."""
     return await answer(request, partial(parts.service.image_to_image, body, caller_of(request)))
 
 
-@_json.post(wire.IP_ADAPTER, **_GENERATES)
+@json_router.post(wire.IP_ADAPTER, **_GENERATES)
 async def ip_adapter(request: Request, body: IpAdapterRequest, parts: PartsDep) -> Response:
     """Make variations of an image that is also part of the prompt."""
     return await answer(request, partial(parts.service.image_to_image, body, caller_of(request)))
 
 
-@_json.post(wire.OPENAI_GENERATIONS, **_FACADE)
+@json_router.post(wire.OPENAI_GENERATIONS, **_FACADE)
 async def openai_generations(request: Request, body: GenerationFields, parts: PartsDep) -> Response:
     """Make images from a prompt, asked for as OpenAI's Images API does."""
     work = partial(parts.service.text_to_image, facade.text_to_image(body), caller_of(request), facade.answer)
@@ -120,7 +120,7 @@ async def openai_edits(request: Request, parts: PartsDep) -> Response:
     return await answer(request, work)
 
 
-@_json.post(wire.CHAT, response_model=ChatResponse, responses=_STREAMED)
+@json_router.post(wire.CHAT, response_model=ChatResponse, responses=_STREAMED)
 async def chat(request: Request, body: ChatRequest, parts: PartsDep) -> Response:
     """Let a language model answer, asked as OpenAI's Chat Completions API is."""
     work = partial(parts.chats.complete, body, caller_of(request))
@@ -167,6 +167,3 @@ async def metrics(parts: PartsDep) -> Response:
     if parts.host.status == "ready":
         parts.metrics.tell_exactness(parts.host.infos)
     return Response(parts.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
-
-
-router.include_router(_json)
