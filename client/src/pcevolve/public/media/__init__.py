@@ -1,8 +1,8 @@
-"""The media: all code that looks into images or texts is here and in ``encoders``.
+"""Media: the code that decodes images and texts. Only this package and ``encoders`` look into them.
 
-A medium is one class, ``images.medium.ImageMedium`` or ``texts.TextMedium``, which its modality loads. The
-first documents each method, the second only the differences of texts. Callers that need not know the kind use
-``find_medium``; a decoded image or text is opaque to them.
+A medium is one class, ``images.medium.ImageMedium`` or ``texts.TextMedium``, which its modality loads. The image
+class documents every method; the text class documents only the differences. Callers that do not depend on the
+kind use ``find_medium``, and treat a decoded image or text as opaque.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 Medium: TypeAlias = "ImageMedium | TextMedium"
 Item: TypeAlias = Any
-"""An image or a text in memory. Outside ``modality`` and ``encoders`` it is opaque."""
+"""An image or a text in memory. It is opaque outside ``media`` and ``encoders``."""
 Look: TypeAlias = Any
 """The appearance that an image may be given, ``images.appearance.Appearance``; texts have none."""
 
 FROM_PARQUET = 'datasets.load_dataset(DIR)\npandas.read_parquet(DIR + "/data")'
-"""Code that loads a release in Parquet, of any kind."""
+"""Code that loads a Parquet release of any kind."""
 
 
 class UnreadableError(Exception):
-    """A provider's answer, or a file, cannot be read as this kind of data; the text may say why."""
+    """A provider's answer or a file cannot be read as this kind of data. The message may state the reason."""
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateCheck:
-    """The findings about one of a provider's items, by looking at it alone.
+    """Findings about one of a provider's items, from that item alone.
 
     Attributes:
-        fault: Why it cannot be used, to follow "are"; empty if it can be used.
-        signature: uint8, of equal length for all usable items of a kind; compared to tell whether two differ.
-        size: Its size, if a plan asks for one: ``64 x 64``; else empty.
-        shows: SHA-256, hex, of its pixels, or of its words in normal form: equal for equal content in any
-            encoding; empty if unusable.
+        fault: Why the item cannot be used, to follow "are"; empty if it can.
+        signature: uint8, of equal length for all usable items of a kind. Two items differ if their signatures do.
+        size: The item's size, ``64 x 64``, if a plan may request one; otherwise empty.
+        shows: SHA-256, hex, of its pixels, or of its words in normal form, equal for equal content in any
+            encoding; empty if the item is unusable.
     """
 
     fault: str
@@ -54,7 +54,7 @@ class CandidateCheck:
 
 @dataclass(frozen=True)
 class RenderedImages:
-    """A provider's item as pages show it: a small ``jpeg``, or a whole ``text``; else empty."""
+    """A provider's item as pages show it: a small ``jpeg``, or a complete ``text``; both empty if it is unusable."""
 
     jpeg: bytes = b""
     text: str = ""

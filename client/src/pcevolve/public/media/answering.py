@@ -1,7 +1,7 @@
 """Extract the text of a language model's answer, without its thinking.
 
-Models mark thinking as parts of their own (Mistral), between marks (``<think>``, ``[THINK]``, ``◁think▷``),
-or in channels (OpenAI's harmony format), and servers pass on marks that they do not know.
+Models send thinking as separate parts (Mistral), between marks (``<think>``, ``[THINK]``, ``◁think▷``), or in
+channels (OpenAI's harmony format). Servers pass on marks that they do not know.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 _TEXT_TYPES: Final = ("text", "output_text")
-"""Kinds of parts that are the answer; all others are thinking, refusals or meant for tools."""
+"""Types of the parts that form the answer. Parts of other types hold thinking, refusals or calls of tools."""
 _NAMES: Final = "think|thinking|thought|thoughts|reasoning|seed:think"
 _MARK: Final = re.compile(rf"<(/?)(?:{_NAMES})>|\[(/?)think\]|◁(/?)think▷", re.IGNORECASE)
 _FINAL: Final = "<|channel|>final<|message|>"
@@ -22,12 +22,11 @@ def read_answer(content: object) -> str:
     """Return the text of an answer's content, without the model's thinking.
 
     Args:
-        content: A string, or a list of parts, as an API sends it; anything else gives an empty text.
+        content: A string or a list of parts, as an API sends it; any other value gives an empty text.
 
     Returns:
-        The string unchanged if it has no thinking. Thinking without an end leaves nothing of what follows. Of
-        thinking
-        whose beginning was part of the question, only the text after its end is kept.
+        The string unchanged if it contains no thinking. If thinking has no end mark, all text after its start is
+        dropped. If thinking has no start mark, because it began in the prompt, only the text after its end is kept.
     """
     if isinstance(content, list):
         return read_answer("".join(filter(None, map(_read_part, content))))
@@ -47,7 +46,7 @@ def _read_part(part: object) -> str:
 
 
 def _drop_thinking(text: str) -> str:
-    """Drop thinking in one pass over the marks, because the provider chooses their number."""
+    """Drop thinking in one pass over the marks, because the provider chooses how many marks there are."""
     kept: list[str] = []
     at, thinks = 0, False
     for mark in _MARK.finditer(text):

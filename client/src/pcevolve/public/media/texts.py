@@ -1,6 +1,6 @@
-"""Texts as a medium: how they are read and released, and which of their words become blanks.
+"""The text medium: how texts are read and released, and which of their words become blanks.
 
-A text is a string in one normal form: see ``normalise``.
+A text is a string in a normal form, which ``normalise`` defines.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve_shared.blanks import BLANK
 
 Text: TypeAlias = str
-"""A text in its normal form. Outside ``modality`` and ``encoders`` it is opaque."""
+"""A text in its normal form. It is opaque outside ``media`` and ``encoders``."""
 
 MOST_BYTES: Final = 2**17
-"""Most bytes of one text as received: 128 KiB, some twenty thousand words."""
+"""Most bytes of one text as received: 128 KiB, about twenty thousand words."""
 TOKEN_BYTES: Final = 64
-"""Bytes of UTF-8 for one token: more than a token of any common vocabulary has."""
+"""Most UTF-8 bytes of one token; tokens of common vocabularies have fewer."""
 MIN_BYTES: Final = 4096
-"""A text may always be this long, for APIs that count tokens differently."""
+"""A text may always have this many bytes, because some APIs count tokens differently."""
 _BLANKS: Final = re.compile(r"\s+")
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-"""Unicode's categories of invisible characters: controls of terminals and direction, surrogates, unassigned ones."""
+"""Unicode categories of invisible characters: terminal and direction controls, surrogates, unassigned characters."""
 _JOINERS: Final = "\u200c\u200d"
-"""Invisible, but some scripts need them inside words; they are stripped at the ends of a text."""
+"""Invisible characters that some scripts need inside words; they are stripped at the ends of a text."""
 
 _IDS: Final = re.compile(r"(?<!\S)(?=\S*\d)[!-~]{8,}(?!\S)")
-"""ASCII words of eight characters or more with a digit.
+"""ASCII words of eight or more characters that contain a digit.
 
-ASCII only, because some scripts put no blanks between words.
+The pattern covers only ASCII, because some scripts do not separate words by blanks.
 """
 
 _APOLOGY: Final = (
@@ -74,7 +74,7 @@ _REFUSAL: Final = re.compile(
     r"|as an? (?:responsible )?(?:ai|artificial intelligence|(?:large )?language model)\b)",
     re.IGNORECASE,
 )
-"""How English refusals of language models begin; APIs also refuse in other ways."""
+"""Beginnings of language models' refusals in English. APIs also refuse in other ways."""
 
 
 def normalise(text: str) -> Text:
@@ -88,7 +88,7 @@ def normalise(text: str) -> Text:
 
 
 def read_text(data: bytes) -> Text | None:
-    """Decode a provider's text; None if it is too long, not UTF-8, or shows nothing."""
+    """Decode a provider's text; None if it is too long, not UTF-8, or has no visible characters."""
     if len(data) > MOST_BYTES:
         return None
     try:
@@ -98,12 +98,12 @@ def read_text(data: bytes) -> Text | None:
 
 
 def drop_ids(text: Text) -> Text:
-    """Remove words that look like ids or times, which a provider may add to equal texts; never empty."""
+    """Remove words that look like ids or times, which a provider may add to equal texts. The result is never empty."""
     return _IDS.sub(" ", text).strip() or text
 
 
 def is_refusal(text: Text) -> bool:
-    """True if a language model refuses in a text to write what was asked for."""
+    """True if a language model refuses in its text to write the requested text."""
     return _REFUSAL.match(text) is not None
 
 
@@ -111,7 +111,7 @@ def blank_out(text: Text, degree: float, seed: int) -> str:
     """Replace some words of a text by blanks.
 
     Args:
-        degree: Share of the words, in [0, 1]; at least one word if it is above 0.
+        degree: Share of the words, in [0, 1]. If it is above 0, at least one word is replaced.
     """
     found = text.split(" ")
     count = min(len(found), max(int(degree > 0), round(Fraction(degree) * len(found))))
@@ -125,7 +125,7 @@ def _turn(seed: int, place: int) -> bytes:
 
 
 def digest_text(text: str) -> bytes:
-    """Return the SHA-256 by which the ledger identifies a text; the prefix keeps it distinct from images' digests."""
+    """Return the SHA-256 by which the ledger identifies a text. The prefix keeps it distinct from images' digests."""
     return hashlib.sha256(b"text\n" + text.encode()).digest()
 
 
@@ -160,14 +160,14 @@ class TextMedium:
         return released.decode().removesuffix("\n")
 
     def describe_oversize(self, data: bytes, plan: PublicPlan) -> str:
-        """Return the fault of a text's length; tokens may be long."""
+        """Return what is wrong with a text's length, to follow "the API sent"; empty if nothing is."""
         tokens = plan.texts.tokens
         if len(data) <= max(tokens * TOKEN_BYTES, MIN_BYTES):
             return ""
         return f"a text of {len(data)} bytes where {tokens} tokens were asked for"
 
     def check(self, data: bytes) -> CandidateCheck:
-        """Check a text; texts that differ only in capitals and ids get one signature.
+        """Check a text, and compute its signature, which ignores capitals and ids.
 
         A refusal cannot be used.
         """
@@ -188,7 +188,7 @@ class TextMedium:
         return RenderedImages(text=read_text(data) or "")
 
     def blank(self, received: bytes, share: float, seed: int) -> str | None:
-        """Return the text with blanks; None for an undecodable text, which is replaced by a new request."""
+        """Return the text with blanks; None for an undecodable text, which the caller replaces by a new request."""
         text = read_text(received)
         return None if text is None else blank_out(text, share, seed)
 
@@ -198,7 +198,7 @@ class TextMedium:
     def open(
         self, path: Path, wanted: Look | None = None, window: tuple[float, float] | None = None
     ) -> tuple[Item | None, bytes]:
-        """Return the text of a UTF-8 file, None if empty; see ``ImageMedium.open``."""
+        """Return the text of a UTF-8 file (None if it is empty) with its digest; see ``ImageMedium.open``."""
         if path.suffix.lower() in TABLES:
             raise UnreadableError("is a table: give files of one text each, or a folder of them")
         try:
@@ -208,12 +208,12 @@ class TextMedium:
         return text, digest_text(text or "")
 
     def decode(self, data: bytes, wanted: Look | None = None) -> Item | None:
-        """Decode a text; None for a refusal. The appearance is ignored: texts have none."""
+        """Decode a text; None for a refusal. The appearance is ignored, because texts have none."""
         text = read_text(data)
         return None if text is None or is_refusal(text) else text
 
     def encode_release(self, data: bytes, wanted: Look | None = None) -> bytes:
-        """Return the text and a newline; see ``ImageMedium.encode_release``."""
+        """Return the text with a newline; see ``ImageMedium.encode_release``."""
         text = self.decode(data)
         if text is None:
             raise UnreadableError

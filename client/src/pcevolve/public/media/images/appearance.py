@@ -1,14 +1,15 @@
-"""Measure and set the appearance of images: tone, colour, sharpness and place.
+"""Measure and set the appearance of images: tone, colour, sharpness and position of the subject.
 
-A generator that draws every class in its own tone, or in another position than the owner's images, teaches a
-classifier the tone and the position instead of the class. A dataset with one appearance, that of the owner's
-images, does not.
+A generator may draw every class in a different tone, or at another position than in the owner's images. A
+classifier then learns the tone and the position instead of the class. A dataset in which every image has the
+owner's appearance avoids this.
 
-The subject is what stands out against the ground, as ``appearance`` separates them; an image without one,
-such as a texture, has its position near the middle. The position is the middle of the subject's extent. Its
-centre of mass would tell a 6 from a 9, and one position has to serve all classes.
+The subject is the part of an image that contrasts with the ground. An image without a subject, such as a texture,
+has its position near the middle. The position is the middle of the subject's extent. The centre of mass would not
+do, because it differs between a 6 and a 9, and one position has to serve all classes.
 
-Both are fixed functions of one image, without statistics of a set, files, or private data.
+Measuring and setting are fixed functions of one image. They use no statistics of a set, no files and no private
+data.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ MOVED_SHARE = (
 
 
 def find_position(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
-    """Return the position of the subject's middle, down and across; 0 and 1 are ``REACH`` of a side off the middle.
+    """Return the middle of the subject, down and across. 0 and 1 are ``REACH`` of a side away from the image's middle.
 
     Args:
         luminance: float64 ``(height, width)``.
         ground: Luminance of the ground.
-        ink: Luminance of what stands out most; not equal to ``ground``.
+        ink: Luminance of the strongest contrast to the ground; not equal to ``ground``.
     """
     share = (((luminance - ground) / (ink - ground) - FAINT) / (CLEAR - FAINT)).clip(0, 1)
     if share.sum() <= 0:
@@ -51,14 +52,14 @@ def find_position(luminance: FloatArray, ground: float, ink: float) -> tuple[flo
 
 
 def move(pixels: FloatArray, own: tuple[float, float], wanted: tuple[float, float]) -> FloatArray:
-    """Move an image most of the way from its own position to another, by whole pixels, so that nothing is blurred.
+    """Move an image most of the way from one position to another, by whole pixels, so that it is not blurred.
 
-    Pixels that come in at an edge mirror those that were there.
+    Pixels that enter at an edge mirror the pixels next to the edge.
 
     Args:
         pixels: float64 ``(height, width, 3)``.
-        own: Its position down and across, as ``find_position`` returns it.
-        wanted: The position to move towards, likewise.
+        own: Position of the image's subject, down and across, from ``find_position``.
+        wanted: Position to move towards, in the same form.
     """
     height, width = pixels.shape[:2]
     down, across = (
@@ -71,7 +72,7 @@ def move(pixels: FloatArray, own: tuple[float, float], wanted: tuple[float, floa
 
 
 def _number(profile: FloatArray) -> float:
-    """Return the middle of a profile's extent."""
+    """Return the middle of a profile's extent, rescaled by ``REACH`` to [0, 1]."""
     reached = np.concatenate([[0.0], np.cumsum(profile)]) / profile.sum()
     extent = np.interp((OUTSIDE, 1 - OUTSIDE), reached, np.arange(len(reached)))
     centre = float(extent.mean()) / len(profile)
@@ -88,7 +89,7 @@ RIM_SHARE = 6 / 64  # of the shorter side: what lies there is ground
 BLURS = (0.0, 0.7, 1.2, 1.8, 2.5, 3.3)  # standard deviations in 64ths of the shorter side
 LARGEST_GAIN = 4.0
 AS_IS, MATCHED = (0.0,), (1.0,)
-"""A receipt's value for the appearance in which candidates were chosen, if the plan leaves it open."""
+"""A receipt's value for the appearance in which candidates were chosen, if the plan leaves the choice open."""
 LEAST_CONTRAST = 0.02
 LEAST_ROOM = 0.5
 """Least share of an image's contrast that must remain in another appearance."""
@@ -96,12 +97,12 @@ LEAST_ROOM = 0.5
 
 @dataclass(frozen=True)
 class Appearance:
-    """Six numbers in [0, 1]; 0.5 is the middle, and numbers that vary little are stretched against noise.
+    """Six numbers in [0, 1]. Numbers that vary little between images are stretched, so that noise blurs them less.
 
     Attributes:
         ground: Luminance of the rim.
-        ink: Luminance of what stands out most against the ground.
-        sharpness: Steepness of the sharpest edges against the contrast of ground and ink.
+        ink: Luminance of the strongest contrast to the ground.
+        sharpness: Steepness of the sharpest edges, relative to the contrast between ground and ink.
         down: Position of the subject from top to bottom; see ``find_position``.
         across: Position of the subject from left to right.
     """
@@ -115,7 +116,7 @@ class Appearance:
 
     @classmethod
     def of(cls, image: DecodedImage) -> Self:
-        """Measure the appearance of one image, by its own pixels alone."""
+        """Measure the appearance of one image from its own pixels alone."""
         pixels = _pixels(image)
         luminance = _luminance(pixels)
         ground, ink = _ground_and_ink(luminance)
@@ -124,7 +125,7 @@ class Appearance:
 
     @classmethod
     def released(cls, values: Sequence[float]) -> Self:
-        """Read the appearance in a receipt (``TranscriptError`` if it holds another set of numbers)."""
+        """Read the appearance in a receipt (``TranscriptError`` for another number of values)."""
         if len(values) != NUMBERS:
             raise TranscriptError(
                 f"the run's receipt holds {len(values)} numbers of appearance, and this version reads {NUMBERS}: "
@@ -150,10 +151,10 @@ class Appearance:
         return np.array(self.numbers, dtype=np.float64)
 
     def apply_to(self, image: DecodedImage) -> DecodedImage:
-        """Give an image this appearance: moved, less colour, softer edges, ground and ink shifted; no new detail.
+        """Give an image this appearance: move it, reduce colour, soften edges, shift ground and ink.
 
-        Light on dark stays light on dark. If that would leave less than half of the contrast, because nothing
-        is darker than black, luminance is inverted and hue is kept.
+        No detail is added. Light on dark stays light on dark. If this would leave less than half of the contrast,
+        because nothing is darker than black, luminance is inverted and hue is kept.
         """
         pixels, ground, ink = self._soften(self._position(self._tone_down(_pixels(image))))
         gain, onto = self._gain(ink - ground), _level(self.ground)
@@ -164,7 +165,7 @@ class Appearance:
         return Image.fromarray((shifted.clip(0, 1) * 255).round().astype(np.uint8))
 
     def _gain(self, contrast: float) -> float:
-        """Return the factor for ink minus ground; 1 if there is no ink, or it lies on the other side of the ground."""
+        """Return the factor for ink minus ground; 1 without ink, or if the target is on the ground's other side."""
         wanted = _level(self.ink) - _level(self.ground)
         if abs(contrast) <= LEAST_CONTRAST or wanted * contrast <= 0:
             return 1.0
@@ -185,7 +186,7 @@ class Appearance:
         return move(pixels, _position(luminance, *_ground_and_ink(luminance)), (self.down, self.across))
 
     def _soften(self, pixels: FloatArray) -> tuple[FloatArray, float, float]:
-        """Blur an image to the target sharpness; return it with the luminance of its ground and ink."""
+        """Blur an image to the target sharpness, and return it with the luminance of its ground and ink."""
         scale = min(pixels.shape[:2]) / SHARPNESS_SIDE
         for width in BLURS:
             soft = blur(pixels, width * scale) if width else pixels
@@ -196,19 +197,19 @@ class Appearance:
 
 
 def average_appearance(shown: Iterable[Appearance | None]) -> Appearance:
-    """Return the mean appearance of some images; the middle if none is usable."""
+    """Return the mean appearance of the usable images; the middle of all six scales if none is usable."""
     seen = [each.vector for each in shown if each is not None]
     return Appearance.nearest(np.mean(seen, axis=0) if seen else np.full(NUMBERS, MIDDLE))
 
 
 def is_released(values: Sequence[float]) -> bool:
-    """True if these could be a released appearance: six numbers in [0, 1], rounded to the released decimals."""
+    """True if the values may be a released appearance: six numbers in [0, 1], rounded to the released decimals."""
     spelled = [repr(round(each, DECIMALS)) for each in values if 0 <= each <= 1 and str(each) != "-0.0"]
     return len(values) == NUMBERS and spelled == [repr(each) for each in values]
 
 
 def find_released_appearance(receipts: Iterable[Receipt]) -> Appearance | None:
-    """Return the appearance given to the dataset: the released one, unless the last receipt says as-is; else None."""
+    """Return the released appearance; None if there is none, or the last receipt left the dataset as it is."""
     in_order = sorted(receipts, key=lambda each: each.iteration)
     if not in_order or in_order[0].iteration or in_order[-1].values == AS_IS:
         return None
@@ -216,7 +217,7 @@ def find_released_appearance(receipts: Iterable[Receipt]) -> Appearance | None:
 
 
 def develop(data: bytes, wanted: Appearance | None) -> DecodedImage | None:
-    """Decode received bytes and give the image an appearance, if one is wanted; None for an undecodable image."""
+    """Decode received bytes, and apply an appearance if one is given; None for an undecodable image."""
     image = decode_picture(data)
     return image if image is None or wanted is None else wanted.apply_to(image)
 
@@ -226,20 +227,19 @@ def _pixels(image: DecodedImage) -> FloatArray:
 
 
 def _luminance(pixels: FloatArray) -> FloatArray:
-    """Average the channels, ``(height, width)``; bit for bit ``mean(axis=2)``, but faster."""
+    """Average the channels to ``(height, width)``; bit for bit equal to ``mean(axis=2)``, but faster."""
     return np.asarray((pixels[:, :, 0] + pixels[:, :, 1] + pixels[:, :, 2]) / 3)
 
 
 def blur(pixels: FloatArray, deviation: float) -> FloatArray:
-    """Blur an image by a Gaussian cut off at four deviations; at an edge the outermost pixels repeat.
+    """Blur an image with a Gaussian, cut off at four standard deviations; edge pixels repeat beyond the edge.
 
     Args:
-        deviation: In pixels, > 0.
+        deviation: Standard deviation in pixels, > 0.
 
     Returns:
-        The result of SciPy's ``gaussian_filter``, with the same order of additions. Importing SciPy would
-        take as long as
-        the audit of a small run.
+        The result of SciPy's ``gaussian_filter``, with the same order of additions. Importing SciPy itself would
+        take as long as the audit of a small run.
     """
     reach = int(4 * deviation + 0.5)
     kernel = np.exp(-0.5 / (deviation * deviation) * np.arange(-reach, reach + 1) ** 2)
@@ -260,19 +260,19 @@ def _correlate(pixels: FloatArray, kernel: FloatArray, axis: int) -> FloatArray:
 
 
 def _turn(pixels: FloatArray, ground: float, onto: float, gain: float) -> FloatArray:
-    """Invert luminance so that the ground lies at ``onto``; hues stay, and darkened pixels lose colour."""
+    """Invert luminance so that the ground moves to ``onto``. Hues are kept; darkened pixels lose colour."""
     luminance = _luminance(pixels)[:, :, None]
     shown = (onto - (luminance - ground) * gain).clip(0, 1)
     return np.asarray(shown + (pixels - luminance) * np.minimum(shown / np.maximum(luminance, 1e-6), 1.0))
 
 
 def _angle(level: float) -> float:
-    """Stretch a level in [0, 1] near 0 and 1, so that equal noise blurs all levels alike."""
+    """Stretch a level in [0, 1] near 0 and 1, so that noise of one size blurs all levels alike."""
     return float(np.arcsin(np.sqrt(np.clip(level, 0, 1))) * 2 / np.pi)
 
 
 def _level(angle: float) -> float:
-    """Invert ``_angle``: return a level in [0, 1]."""
+    """Invert ``_angle``, which returns a level in [0, 1]."""
     return float(np.sin(angle * np.pi / 2) ** 2)
 
 
@@ -296,7 +296,7 @@ def _saturation(pixels: FloatArray) -> float:
 
 
 def _sharpness(pixels: FloatArray, contrast: float) -> float:
-    """Measure sharpness at 64 pixels across: a sharp edge is then as wide in a large image as in a small one."""
+    """Measure sharpness at 64 pixels across, so that a sharp edge is equally wide in large and small images."""
     luminance = _at_scale(_luminance(pixels))
     down, across = np.diff(luminance, axis=0)[:, :-1], np.diff(luminance, axis=1)[:-1, :]
     steepest = np.quantile(np.hypot(down, across), BRIGHTEST)
@@ -314,5 +314,5 @@ def _at_scale(luminance: FloatArray) -> FloatArray:
 
 
 def measure_appearances(images: Sequence[DecodedImage]) -> FloatArray:
-    """Appearance of each image, float64 ``(images, 6)`` in [0, 1]."""
+    """Return the appearance of each image, float64 ``(images, 6)`` in [0, 1]."""
     return np.array([Appearance.of(image).vector for image in images]).reshape(len(images), NUMBERS)

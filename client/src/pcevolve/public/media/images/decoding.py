@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 DecodedImage: TypeAlias = Image.Image
-"""Pixels in memory. Outside ``modality`` and ``encoders`` it is opaque."""
+"""Pixels in memory. They are opaque outside ``media`` and ``encoders``."""
 
-# All errors that Pillow's decoders raise on damaged files; a fuzz test checks this list.
+# All errors that Pillow's decoders raise for damaged files; a fuzz test checks this list.
 DECODE_ERRORS = (
     *(OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError, OverflowError, MemoryError),
     *(struct.error, zlib.error, Image.DecompressionBombError, Image.DecompressionBombWarning),
@@ -27,7 +27,7 @@ INK_SIDE = 48  # pixels of the scan in it; scans touch their border, and glyphs 
 
 
 def decode_here(data: bytes) -> DecodedImage | None:
-    """Decode received bytes within the wire's limits, in this process; None for an undecodable image."""
+    """Decode received bytes in this process, within the wire's limits; None for an undecodable image."""
     from pcevolve_shared import images  # which a keeper leaves to another process
 
     try:
@@ -37,10 +37,10 @@ def decode_here(data: bytes) -> DecodedImage | None:
 
 
 class RecentImages:
-    """Decodes by a function, each image once while it is recent: it is viewed, embedded and shown soon."""
+    """Decodes with a function and caches recent images, because each image is checked, embedded and shown in turn."""
 
     def __init__(self, decode: Callable[[bytes], DecodedImage | None], most: int = 2**26) -> None:
-        """Take the function, and the most bytes of files and pixels that are kept."""
+        """Take the decoding function, and the most bytes of files and pixels in the cache."""
         self._decode, self._most = decode, most
         self._turn = threading.Lock()
         self._recent: dict[bytes, DecodedImage | None] = {}
@@ -68,9 +68,10 @@ _decoders: list[Callable[[bytes], DecodedImage | None]] = [decode_here]
 
 @contextmanager
 def decoding_by(decoder: Callable[[bytes], DecodedImage | None]) -> Iterator[None]:
-    """Decode received bytes by another function.
+    """Decode received bytes with another function while the context is open.
 
-    A process with private files decodes no foreign ones, and one with the network none without a time limit.
+    A process with private files must not decode foreign images itself. A process with the network decodes them only
+    within a time limit.
     """
     _decoders.append(decoder)
     try:
@@ -80,12 +81,12 @@ def decoding_by(decoder: Callable[[bytes], DecodedImage | None]) -> Iterator[Non
 
 
 def decode_picture(data: bytes) -> DecodedImage | None:
-    """Decode received bytes by this process's decoder; None for an undecodable image."""
+    """Decode received bytes with this process's decoder; None for an undecodable image."""
     return _decoders[-1](data)
 
 
 def set_on_black(levels: NDArray[np.float64], brightest: float) -> DecodedImage:
-    """Enlarge a scan and set it on black, with a margin.
+    """Enlarge a scan and place it on black, with a margin.
 
     Args:
         levels: float64 ``(height, width)``, grey levels from 0, which is black.

@@ -1,8 +1,9 @@
-"""Decode the picture of a DICOM file as a viewer shows it; nothing else of its header is kept, names included.
+"""Decode the picture of a DICOM file as a viewer shows it. Nothing else of its header, such as a name, is kept.
 
-Colours are converted to RGB once: a JPEG's own marks say what its components are, and the header decides
-without them. Grey values are read in ``dicom_grey``. Everything is bounded before it is read, decoded or
-expanded: elements and reads, bytes after inflation, pixels by the header, and a compressed frame's own size.
+Colours are converted to RGB exactly once. A JPEG's marks state what its components are; without marks the header
+decides. ``dicom_grey`` reads grey values. Every quantity is bounded before data are read, decoded or expanded:
+the number of elements and reads, the bytes after inflation, the pixels in the header, and the size of a
+compressed frame.
 """
 
 from __future__ import annotations
@@ -29,26 +30,26 @@ from pcevolve.public.media.images.kinds import describe_bare_dicom
 from pcevolve.public.media.images.levels import Grey, Numbers, to_rgb
 
 MOST_READS = 500_000
-"""Reads of a file's elements, about a second's worth; a picture of one frame has some hundreds."""
+"""Most reads of a file's elements, which take about a second. A picture of one frame needs several hundred."""
 MOST_ELEMENT_BYTES = 1024**2
-"""Most bytes of an element that is read, pixels aside; the largest table has 128 KiB."""
+"""Most bytes of an element other than pixels. The largest look-up table has 128 KiB."""
 PIECE = 65_536
-"""Bytes that are inflated at a time; they become at most a thousand times as many."""
+"""Bytes that are inflated at a time. They expand to at most a thousand times as many."""
 _ERRORS = (*DECODE_ERRORS, ArithmeticError, AttributeError, RuntimeError, BytesLengthException)
-"""All errors that pydicom and its decoders raise on damaged, unknown or too deeply nested files."""
+"""All errors that pydicom and its decoders raise for damaged, unknown or too deeply nested files."""
 _JPEG = (uid.JPEGBaseline8Bit, uid.JPEGExtended12Bit)
 _JPEG_2000 = (uid.JPEG2000Lossless, uid.JPEG2000)
 _FRAME_MARKS = (b"\xff\xd8\xff", b"\xff\x4f\xff\x51", b"\0\0\0\x0cjP")
-"""First bytes of a frame of JPEG or JPEG 2000; of RLE, each piece is a frame."""
+"""First bytes of a JPEG or JPEG 2000 frame. In RLE, each fragment is a frame."""
 _YBR, _RGB = frozenset({"YBR_FULL", "YBR_FULL_422"}), frozenset({"RGB", "YBR_RCT", "YBR_ICT"})
-"""Colour spaces that still have to be converted, and those that decoders have converted or that need no conversion."""
+"""Colour spaces that still need conversion, and those that are already RGB after decoding."""
 _PIXELS = 0x7FE00010
 _OVERLAYS, _OVERLAY_BIT = range(0x6000, 0x6020, 2), 0x0102
-"""Groups of overlays, and the element with the bit of a pixel that has the overlay (C.9.2)."""
+"""Groups of overlays, and the element with the bit of each pixel that holds the overlay (C.9.2)."""
 _NO_OVERLAY = DataElement((0x6000, _OVERLAY_BIT), "US", 0)
 _SHARED = ("PixelValueTransformationSequence", "FrameVOILUTSequence", "PixelMeasuresSequence")
 _SPACINGS = ("PixelSpacing", "ImagerPixelSpacing", "NominalScannedPixelSpacing", "PixelAspectRatio")
-"""Elements for the sides of a pixel, in order of preference (C.7.6.3.1.7, 10.7); each is height and width."""
+"""Elements with the height and width of a pixel, in order of preference (C.7.6.3.1.7, 10.7)."""
 _GROUPS = ("SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence")
 _READ: Final = (
     *(
@@ -66,12 +67,12 @@ _READ: Final = (
 )
 """All elements that are kept while a file is decoded."""
 
-# pydicom's errors quote the data, and at DEBUG level it logs what it reads, patient names included.
+# pydicom's errors quote the data. At DEBUG level it also logs everything that it reads, patient names included.
 logging.getLogger("pydicom").setLevel(logging.CRITICAL + 1)
 
 
 class _Counted(io.BytesIO):
-    """Bytes with a limit on the number of reads, which stops the parsing of millions of elements."""
+    """A byte stream with a limit on the number of reads, which stops the parsing of millions of elements."""
 
     reads = 0
 
@@ -87,18 +88,18 @@ class _Counted(io.BytesIO):
 def decode(
     data: bytes, most_pixels: int, most_bytes: int, by_itself: bool = True
 ) -> tuple[Grey | DecodedImage, float]:
-    """Read one picture.
+    """Decode one picture.
 
     Args:
-        most_pixels: Larger pictures are refused by their header, before any pixel is decoded.
-        most_bytes: Files that are larger after inflation are refused before they are inflated.
-        by_itself: Whether grey values are shown by the file's own window or table.
+        most_pixels: A larger picture is refused by its header, before any pixel is decoded.
+        most_bytes: A file that would be larger after inflation is refused before it is inflated.
+        by_itself: True if grey values are shown by the file's own window or table.
 
     Returns:
         Grey values, or RGB without metadata; and the ratio of a pixel's height to its width.
 
     Raises:
-        DicomError: It has no picture, several, too large a one, or one that cannot be decoded.
+        DicomError: The file has no picture, several pictures, too large a picture, or an undecodable picture.
     """
     try:
         header = _read(data, most_bytes)
@@ -115,7 +116,7 @@ def decode(
 
 
 def _read(data: bytes, most_bytes: int) -> pydicom.Dataset:
-    """Read the elements that a picture needs, inflating the file within bounds."""
+    """Read the elements that a picture needs, and inflate the file within bounds."""
     data = _with_preamble(data)
     mark, plain = (each.encode() for each in (uid.DeflatedExplicitVRLittleEndian, uid.ExplicitVRLittleEndian))
     start = _dataset_start(data)
@@ -152,7 +153,7 @@ def _measure_pixel(header: pydicom.Dataset) -> float:
 
 
 def _with_preamble(data: bytes) -> bytes:
-    """Restore the preamble, or also the file meta information, of a file that lacks them."""
+    """Add the preamble, and if necessary the file meta information, to a file without them."""
     missing = describe_bare_dicom(data)
     if not missing:
         return data
@@ -165,7 +166,7 @@ def _with_preamble(data: bytes) -> bytes:
 
 
 def _dataset_start(data: bytes) -> int:
-    """Return the offset at which group 2 ends, whose elements are never deflated (DICOM PS3.10, section 7.1)."""
+    """Return the offset of the end of group 2, whose elements are never deflated (DICOM PS3.10, section 7.1)."""
     place = 132
     while data[place : place + 2] == b"\2\0":
         long = data[place + 4 : place + 6] in {b"OB", b"OW", b"UN", b"SQ", b"UT", b"UC", b"UR"}
@@ -175,9 +176,9 @@ def _dataset_start(data: bytes) -> int:
 
 
 def _inflate(data: bytes, most: int) -> bytes:
-    """Inflate a deflated file.
+    """Inflate a deflated file (``DicomError`` if it is too large).
 
-    Its size is counted first, so that too large a one (``DicomError``) is never in memory.
+    The inflated size is counted first, so that too large a file is never in memory.
     """
     inflater, size = zlib.decompressobj(-zlib.MAX_WBITS), 0
     for start in range(0, len(data), PIECE):
@@ -190,7 +191,7 @@ def _inflate(data: bytes, most: int) -> bytes:
 
 
 def _require_one_picture(header: pydicom.Dataset, most_pixels: int) -> None:
-    """Refuse by the header, and by a compressed frame's own size, before pixels are decoded."""
+    """Check the header, and the size of a compressed frame, before pixels are decoded."""
     if "PixelData" not in header:
         raise DicomError("is DICOM without a picture; remove it")
     if header.Rows * header.Columns > most_pixels:
@@ -206,7 +207,7 @@ def _require_one_picture(header: pydicom.Dataset, most_pixels: int) -> None:
 
 
 def _frames_held(header: pydicom.Dataset) -> int:
-    """Count the frames in the file, regardless of the header: by the table of offsets and by the data."""
+    """Count the frames in the pixel data, by the table of offsets and by the fragments, without trusting the header."""
     pixels = header.PixelData
     syntax = header.file_meta.TransferSyntaxUID
     if syntax.is_encapsulated:
@@ -251,9 +252,9 @@ def _samples(header: pydicom.Dataset) -> tuple[Numbers, str]:
 
 
 def _mask_overlays(values: Numbers, header: pydicom.Dataset) -> Numbers:
-    """Mask the bits above grey values, in which old files keep overlays (``DicomError`` for any other bits).
+    """Mask the bits above grey values, where old files store overlays (``DicomError`` if other bits are set).
 
-    pydicom already removes them from uncompressed pixels and RLE.
+    For uncompressed pixels and RLE, pydicom has already removed them.
     """
     stored = int(header.BitsStored)
     half = 2 ** (stored - 1)
@@ -269,7 +270,7 @@ def _mask_overlays(values: Numbers, header: pydicom.Dataset) -> Numbers:
 
 
 def _of_decoder(header: pydicom.Dataset, plugin: str) -> tuple[Numbers, str]:
-    """Decode by pydicom without its colour conversion, which is decided here, once."""
+    """Decode with pydicom, without its colour conversion, because this module converts colours exactly once."""
     decoder = get_decoder(header.file_meta.TransferSyntaxUID)
     values, found = decoder.as_array(header, index=0, raw=True, decoding_plugin=plugin)
     return values, str(found["photometric_interpretation"])
@@ -284,7 +285,7 @@ def _open_frame(frame: bytes, kind: str, header: pydicom.Dataset) -> DecodedImag
 
 
 def _of_jpeg(frame: bytes, header: pydicom.Dataset) -> tuple[Numbers, str]:
-    """Return the components of a JPEG, converted to RGB by its own marks, or without marks by the header."""
+    """Return the components of a JPEG, converted to RGB as its marks state; without marks as the header states."""
     image = _open_frame(frame, "JPEG", header)
     if len(image.getbands()) != header.SamplesPerPixel:
         raise ValueError("the frame has not as many components as the header says")
@@ -299,7 +300,7 @@ def _of_jpeg(frame: bytes, header: pydicom.Dataset) -> tuple[Numbers, str]:
 
 
 def _mixes_components(frame: bytes) -> bool:
-    """True if JPEG 2000 says that its components become RGB when decoded (ISO 15444-1, A.6.1)."""
+    """True if JPEG 2000 data state that decoding turns their components into RGB (ISO 15444-1, A.6.1)."""
     place = frame.find(b"\xff\x4f\xff\x51") + 2
     while frame[place : place + 2] not in {b"\xff\x52", b"\xff\x90", b""}:
         place += 2 + int.from_bytes(frame[place + 2 : place + 4], "big")
@@ -307,7 +308,7 @@ def _mixes_components(frame: bytes) -> bool:
 
 
 def _require_no_more_than_declared(frame: bytes, pixels: int) -> None:
-    """Refuse RLE runs that expand to more than the header's pixels; they are counted before any is expanded."""
+    """Refuse RLE data that expand to more pixels than the header states. They are counted before any is expanded."""
     segments, *starts = struct.unpack_from("<16L", frame)
     for start, end in zip(starts[:segments], [*starts[1:segments], len(frame)], strict=True):
         size, place = 0, start
@@ -322,7 +323,7 @@ def _require_no_more_than_declared(frame: bytes, pixels: int) -> None:
 
 
 def _colours(values: Numbers, kind: str) -> DecodedImage:
-    """Convert 8-bit components to RGB (``DicomError`` for kinds that no current viewer writes)."""
+    """Convert 8-bit components to RGB (``DicomError`` for colour spaces that no current device writes)."""
     values = np.asarray(values).astype(np.uint8)
     if kind in _YBR:
         values = convert_color_space(values, "YBR_FULL", "RGB")

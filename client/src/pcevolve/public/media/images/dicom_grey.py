@@ -1,7 +1,7 @@
-"""Grey values of a DICOM file, and how the file says to show them (DICOM PS3.3).
+"""Read the grey values of a DICOM file, and how the file states that they are shown (DICOM PS3.3).
 
-They are shown by the file's own table (VOI LUT) if it has one, else by its first window (C.11.2), else by the
-whole range of its bits.
+If the file has a table (VOI LUT), the table maps them; otherwise the file's first window (C.11.2); otherwise the
+full range of their bits.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ HOW = "; export it as PNG with the viewer that shows it rightly"
 
 
 class DicomError(Exception):
-    """This file cannot be read; the message, worded to follow the file's name, quotes nothing from the file."""
+    """The file cannot be read. The message, worded to follow the file's name, quotes nothing from the file."""
 
 
 def read_grey(values: Numbers, kind: str, header: pydicom.Dataset, by_itself: bool) -> Grey:
-    """Return grey values and how the file shows them (``DicomError`` if they are not grey)."""
-    # Beside grey values a palette colours only some of them, such as those of flow (C.7.6.23).
+    """Return grey values and the file's mapping for them (``DicomError`` if the picture is not grey)."""
+    # A palette next to grey values colours only some of them, such as values of flow (C.7.6.23).
     if kind == "PALETTE COLOR" or "RedPaletteColorLookupTableDescriptor" in header:
         raise DicomError(f"is DICOM with a palette{HOW}")
     if kind not in {"MONOCHROME1", "MONOCHROME2"} or header.SamplesPerPixel != 1:
@@ -41,7 +41,7 @@ def read_grey(values: Numbers, kind: str, header: pydicom.Dataset, by_itself: bo
 
 
 def _physical(values: Numbers, header: pydicom.Dataset) -> NDArray[np.float64]:
-    """Convert values to the file's own units (C.11.1)."""
+    """Convert values to the file's units (C.11.1)."""
     if header.get("ModalityLUTSequence"):
         return _look_up(values, header.ModalityLUTSequence[0], header)[0]
     slope, intercept = _read_rescale(header)
@@ -49,7 +49,7 @@ def _physical(values: Numbers, header: pydicom.Dataset) -> NDArray[np.float64]:
 
 
 def _read_rescale(header: pydicom.Dataset) -> tuple[float, float]:
-    """Return slope and intercept, by default 1 and 0 (``DicomError`` if they map all values to one)."""
+    """Return slope and intercept, by default 1 and 0 (``DicomError`` if the slope is 0)."""
     slope, intercept = _first(header, "RescaleSlope"), _first(header, "RescaleIntercept")
     slope, intercept = 1.0 if slope is None else slope, intercept or 0.0
     if not slope:
@@ -70,7 +70,7 @@ def _first(header: pydicom.Dataset, name: str) -> float | None:
 
 
 def _apply_own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares | None:
-    """Return shares of white by the file's own table, else by its first window; None without either."""
+    """Return shares of white by the file's table, otherwise by its first window; None without either."""
     tables = [
         item for item in header.get("VOILUTSequence") or [] if "LUTData" in item and "LUTDescriptor" in item
     ]
@@ -94,11 +94,11 @@ def _apply_own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares
 def _look_up(
     values: Numbers, item: pydicom.Dataset, header: pydicom.Dataset
 ) -> tuple[NDArray[np.float64], int]:
-    """Look values up in a table; return them and the bits of its entries (C.11.1.1 and C.11.2.1.1).
+    """Look up values in a table, and return them with the bits of the table's entries (C.11.1.1 and C.11.2.1.1).
 
-    It is reimplemented here: pydicom 3.0's ``apply_voi`` keeps positions in a table in as many bits as its
-    entries have, so that 4,096 entries of 8 bits become 256. ``apply_modality_lut`` does not support entries
-    of 12 bits. Neither supports a negative first value that is written without a sign, nor packed bytes.
+    pydicom 3.0 cannot be used. Its ``apply_voi`` stores table indices in as many bits as the table's entries have,
+    so that 4,096 entries of 8 bits become 256. Its ``apply_modality_lut`` does not support entries of 12 bits. Neither
+    function supports a negative first value that is stored as unsigned, or packed bytes.
     """
     entries, first, bits = (int(each) for each in item.LUTDescriptor)
     entries = entries or 2**16
@@ -113,7 +113,7 @@ def _look_up(
 
 
 def _range(header: pydicom.Dataset) -> tuple[float, float]:
-    """Return the values of the least and greatest numbers that the stored bits can hold (C.11.1)."""
+    """Return the values of the least and greatest number that the stored bits can represent (C.11.1)."""
     if header.get("ModalityLUTSequence"):
         return 0.0, float(2 ** int(header.ModalityLUTSequence[0].LUTDescriptor[2]) - 1)
     half = 2 ** (int(header.BitsStored) - 1)
@@ -123,7 +123,7 @@ def _range(header: pydicom.Dataset) -> tuple[float, float]:
 
 
 def _mark_padding(values: Numbers, header: pydicom.Dataset) -> NDArray[np.bool_] | None:
-    """Mark padding values (C.7.5.1.1.2); None if the file defines none."""
+    """Return a mask of padding values (C.7.5.1.1.2); None if the file defines none."""
     one = _first(header, "PixelPaddingValue")
     if one is None:
         return None

@@ -1,4 +1,4 @@
-"""Get the pixels of foreign images from the process that decodes them (``public/decoder.py``)."""
+"""Get the pixels of a provider's images from the decoder process (``public/decoder.py``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDED = "ended, as it does after a minute with one image"
 
 
 class DecodedPixels(BaseModel):
-    """The pixels of an image: RGB, a byte each, row by row, in base64."""
+    """The pixels of an image: RGB, one byte per channel, row by row, in base64."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -37,10 +37,10 @@ class DecodedPixels(BaseModel):
 
 
 class Elsewhere:
-    """Decodes by the process behind a pipe."""
+    """Decodes in the process at the other end of a pipe."""
 
     def __init__(self, pipe: Pipe) -> None:
-        """Take a pipe that nothing else uses, one question at a time."""
+        """Take a pipe for exclusive use. Requests are sent one at a time."""
         self._pipe = pipe
 
     def decode(self, data: bytes) -> DecodedImage | None:
@@ -55,6 +55,6 @@ class Elsewhere:
             raise ProtocolError(_FAULT.format("sent what is no image")) from None
 
     def end(self) -> None:
-        """Tell the process that nothing is left to decode."""
+        """Tell the process that there are no more images to decode."""
         with suppress(GoneError):
             self._pipe.send("end")

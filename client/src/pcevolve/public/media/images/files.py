@@ -1,8 +1,8 @@
-"""Decode one private image file within bounds, as a viewer shows it; no directory walks, no network.
+"""Decode one private image file within bounds, as a viewer shows it. No function walks folders or uses the network.
 
-An image's pixels depend on its own file and the public window alone: nothing is normalised over the set.
-``levels`` maps grey values to levels. A file's ICC profile is applied, as viewers do; a PNG's gamma without a
-profile is not. Format and size are read from the header and checked before any pixel is decoded.
+An image's pixels depend only on its file and the public window; nothing is normalised over the set. ``levels``
+maps grey values to levels. As in viewers, a file's ICC profile is applied, and a PNG's gamma without a profile
+is not. Format and size are read from the header, and checked before any pixel is decoded.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MAX_PIXELS = 64_000_000
 STORED_SIDE = 1024  # pixels; larger images are kept in memory at this longest side
 
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "GIF")
-# The first picture counts: a phone's MPO is a JPEG with previews behind it. Films and multi-page files are
+# Use the first picture of a phone's MPO, which is a JPEG followed by previews. Films and multi-page files are
 # refused.
 _FIRST_FRAME_FORMATS = frozenset({"JPEG", "MPO"})
 _LEAST_SIDE = 8  # pixels
@@ -55,14 +55,14 @@ _X_DENSITY, _Y_DENSITY, _ORIENTATION, _LYING = 282, 283, 274, (5, 6, 7, 8)  # of
 _GIF_ASPECT = 12  # its byte
 _PNG_BIT_DEPTH = 24  # its byte: after the mark, the length, the name and the size
 _ONE_AT_A_TIME = threading.Lock()
-"""Guards Python's warning filters, which are shared by all threads of a process."""
+"""Guards Python's warning filters, which all threads of a process share."""
 
-# At DEBUG level Pillow logs every metadata tag that it reads, patient names included.
+# At DEBUG level, Pillow logs every metadata tag that it reads, patient names included.
 logging.getLogger("PIL").setLevel(logging.INFO)
 
 
 class RejectedImageError(Exception):
-    """This file cannot be a private image; the text says why. ``seen`` is for the owner's screen alone."""
+    """This file cannot be a private image; the message states the reason. ``seen`` is for the owner's screen alone."""
 
     def __init__(self, message: str, seen: Seen | None = None) -> None:
         super().__init__(message)
@@ -74,9 +74,9 @@ class Examined:
     """One private image, and the levels seen in it.
 
     Attributes:
-        image: RGB, without metadata, at most ``STORED_SIDE`` pixels a side.
+        image: RGB without metadata, at most ``STORED_SIDE`` pixels per side.
         digest: SHA-256 of the stored values; see ``digest_pixels``.
-        seen: How it is shown, and the range of its levels.
+        seen: The mapping that is used to show the image, and the range of its levels.
     """
 
     image: DecodedImage
@@ -85,7 +85,7 @@ class Examined:
 
 
 def read_image(path: Path, window: Window | None = None) -> tuple[DecodedImage, bytes]:
-    """Decode one file to RGB; return the image and its digest as in ``examine``."""
+    """Decode one file to RGB; return the image and its digest from ``examine``."""
     found = examine(path, window)
     return found.image, found.digest
 
@@ -93,15 +93,15 @@ def read_image(path: Path, window: Window | None = None) -> tuple[DecodedImage, 
 def examine(path: Path, window: Window | None = None) -> Examined:
     """Decode one file to RGB, and measure its levels.
 
-    EXIF orientation is applied and then dropped with all other metadata; transparency is laid over white;
-    images with a side above ``STORED_SIDE`` are scaled down after fingerprinting.
+    EXIF orientation is applied, and then dropped with all other metadata. Transparency is composed over white. An
+    image with a side above ``STORED_SIDE`` is scaled down after its digest is computed.
 
     Args:
-        path: A PNG, JPEG, TIFF, BMP, WebP or GIF file of one frame, 8 or 16 bits per channel; or a DICOM file
-            of one frame, which is shown in its own window. The file's name does not matter.
+        path: A PNG, JPEG, TIFF, BMP, WebP or GIF file of one frame with 8 or 16 bits per channel; or a DICOM file
+            of one frame, which is shown with its own window. The file's name does not matter.
 
     Raises:
-        RejectedImageError: The file is unreadable, too large, damaged or of no accepted kind; holds several
+        RejectedImageError: The file is unreadable, too large, damaged or of another format; holds several
             pictures; is too small or too narrow; or would be shown without its contrast.
     """
     data = _read_bounded(path)
@@ -128,7 +128,7 @@ def examine(path: Path, window: Window | None = None) -> Examined:
 
 
 def _square_pixels(width: int, height: int, tall: float) -> tuple[int, int]:
-    """Return the size of a picture after making its pixels square by stretching the shorter side.
+    """Return the size of a picture after its pixels are made square by stretching it in one direction.
 
     Args:
         tall: The ratio of a pixel's height to its width.
@@ -143,7 +143,7 @@ def _square_pixels(width: int, height: int, tall: float) -> tuple[int, int]:
 
 
 def _require_usable_size(width: int, height: int) -> None:
-    """Refuse a side that is too short, or much longer than the other, for encoders."""
+    """Refuse a picture that is too small, or too narrow for encoders, which expect squares."""
     short, long = sorted((width, height))
     if short < _LEAST_SIDE:
         raise RejectedImageError(
@@ -157,17 +157,17 @@ def _require_usable_size(width: int, height: int) -> None:
 
 
 def digest_pixels(image: DecodedImage) -> bytes:
-    """Return the SHA-256 of an image's size and RGB pixels, 32 bytes: equal for the same pixels in any lossless format.
+    """Return the SHA-256 of an image's size and RGB pixels, 32 bytes. Any lossless format gives the same digest.
 
-    For a private file it is of the stored values, not of how they are shown: the budget belongs to the data,
-    and another window, look-up table or colour profile does not make other data of them.
+    For a private file, the digest covers the stored values instead of the shown values. The privacy budget belongs to
+    the data, and another window, look-up table or colour profile does not make them other data.
     """
     width, height = image.size
     return hashlib.sha256(b"rgb8 %d %d\n" % (width, height) + image.tobytes()).digest()
 
 
 def count_pixels(image: DecodedImage) -> int:
-    """Count the pixels that an image takes in memory."""
+    """Return the number of pixels that an image occupies in memory."""
     return image.width * image.height
 
 
@@ -187,11 +187,11 @@ def _read_bounded(path: Path) -> bytes:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class _Colours:
-    """A picture that is shown with its file's own levels.
+    """A picture that is shown with its file's levels.
 
     Attributes:
         shown: The picture in sRGB.
-        inverted: Whether high values of the file are dark.
+        inverted: True if high values of the file are dark.
     """
 
     image: DecodedImage
@@ -205,7 +205,7 @@ def _show(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage,
 
     Raises:
         ContrastError: Almost nothing would be visible.
-        RejectedImageError: A window does not apply to this picture.
+        RejectedImageError: The window does not apply to this picture.
     """
     if isinstance(stored, Grey):
         levels, seen = stored.show(window)
@@ -224,7 +224,7 @@ def _show(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage,
 
 
 def _grey_digest(grey: Grey) -> bytes:
-    """Return the SHA-256 of the stored values; 8-bit values give the same digest as any other 8-bit picture."""
+    """Return the SHA-256 of the stored values; for 8-bit values, the digest of any 8-bit picture with them."""
     values = grey.stored
     if values.dtype.kind != "f" and values.min() >= 0 and values.max() <= 255 and grey.bits <= 8:
         return digest_pixels(to_rgb(values.astype(np.uint8)))
@@ -234,7 +234,7 @@ def _grey_digest(grey: Grey) -> bytes:
 
 
 def _in_srgb(image: DecodedImage, profile: bytes) -> DecodedImage:
-    """Convert a picture to sRGB by its profile; unchanged if the profile is damaged or of another kind."""
+    """Convert a picture to sRGB by its profile, or unchanged to RGB if the profile is damaged or of another kind."""
     try:
         source = ImageCms.ImageCmsProfile(BytesIO(profile))
         shown = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
@@ -251,7 +251,7 @@ def _tiff() -> ModuleType:
 
 
 def _decode_dicom(data: bytes, by_itself: bool) -> tuple[Grey | _Colours, float]:
-    """Decode with a library that only DICOM needs (``RejectedImageError`` on failure)."""
+    """Decode DICOM, importing its library only here (``RejectedImageError`` on failure)."""
     from pcevolve.public.media.images import dicom
     from pcevolve.public.media.images.dicom_grey import DicomError
 
@@ -298,7 +298,7 @@ def _decode_usual(data: bytes) -> tuple[Grey | _Colours, float]:
 
 
 def _list_companions(image: Image.Image) -> list[dict[str, Any]]:
-    """List a JPEG's further pictures by its camera's index (CIPA DC-007); empty for other files."""
+    """List the further pictures in a JPEG by its camera's index (CIPA DC-007); empty for other files."""
     return list(getattr(image, "mpinfo", {}).get(_MP_ENTRIES, ()))
 
 
@@ -313,7 +313,7 @@ def _measure_pixel(image: Image.Image, data: bytes) -> float:
         density = (64, data[_GIF_ASPECT] + 15) if data[_GIF_ASPECT] else None
     else:
         density = image.info.get("jfif_density") or image.info.get("aspect") or image.info.get("dpi")
-    # Pixels of a length, across and down. EXIF may hold anything.
+    # Pixels per unit of length, across and down. EXIF may hold values of any type.
     across, down = (
         float(each) if isinstance(each, Real) else 0.0
         for each in density or (exif.get(_X_DENSITY), exif.get(_Y_DENSITY))
@@ -329,7 +329,7 @@ def _bare(image: DecodedImage) -> DecodedImage:
 
 
 def _sample_bits(image: DecodedImage, data: bytes) -> tuple[int, bool, bool]:
-    """Return the bits of a value in the file, whether it has a sign, and whether high values are dark."""
+    """Return the bits per value in the file, whether values are signed, and whether high values are dark."""
     if image.format == "PNG":
         return data[_PNG_BIT_DEPTH], False, False
     if image.format != "TIFF":
@@ -343,7 +343,7 @@ def _sample_bits(image: DecodedImage, data: bytes) -> tuple[int, bool, bool]:
 
 
 def _grey(values: NDArray[np.generic], bits: int, signed: bool, inverted: bool) -> Grey:
-    """Return grey values of more than 8 bits, which Pillow leaves unscaled."""
+    """Return grey values of more than 8 bits, which Pillow does not scale."""
     half = 2.0 ** (bits - 1)
     whole = (-half, half - 1) if signed else (0.0, 2 * half - 1)
     known = values.dtype.kind != "f" and bits <= 16  # of 32 bits nobody uses the whole range

@@ -1,4 +1,4 @@
-"""Tell a file's kind by its name and first bytes: image, notes beside images, or neither."""
+"""Determine a file's kind from its name and first bytes: image, notes next to images, or neither."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import PurePath
 from pcevolve_shared.reading import FETCH_LFS, LFS_POINTER
 
 HEAD_BYTES = 4096
-"""Bytes of a file that are read if its name does not reveal its kind."""
+"""Number of bytes that are read if a file's name does not determine its kind."""
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif", ".dcm", ".dicom"})
 READ = "PNG, JPEG, TIFF, BMP, WebP, GIF or DICOM"
-"""Readable formats, in words."""
+"""The readable formats, in words."""
 SET_ASIDE = frozenset({".off", ".bak", ".old", ".orig", ".disabled", ".tmp", ".part", ".partial"})
-"""Suffixes behind an image's name that mean that it was put away, or not copied completely."""
+"""Suffixes after an image's name that mark a file as set aside, or as not completely copied."""
 HEIC = "is HEIC: convert it, such as by heif-convert photo.heic photo.png"
 _ADVICE = {
     HEIC: {".heic", ".heif"},
@@ -53,9 +53,9 @@ def tell_kind(name: str, head: bytes) -> FileKind:
     """Return the kind of a file.
 
     Args:
-        name: The file's name. A suffix of an image, or of a known other format, decides: a camera's raw data,
-            for example, begin like a TIFF.
-        head: Its first ``HEAD_BYTES``.
+        name: The file's name. If its suffix is that of an image or of another known format, the suffix decides,
+            because a camera's raw file, for example, begins like a TIFF.
+        head: The file's first ``HEAD_BYTES`` bytes.
     """
     suffix = PurePath(name).suffix.lower()
     if suffix in SUFFIXES:
@@ -70,7 +70,7 @@ def tell_kind(name: str, head: bytes) -> FileKind:
 
 
 def tell_format(head: bytes) -> str:
-    """Return the readable image format that a file's first bytes show; empty for anything else."""
+    """Return the readable image format that a file's first bytes indicate; empty for any other file."""
     if is_dicom(head):
         return "DICOM"
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
@@ -81,7 +81,7 @@ def tell_format(head: bytes) -> str:
 
 
 def tell_other_format(head: bytes) -> str:
-    """Return the unsupported image format that a file's first bytes show; empty for anything else."""
+    """Return the unsupported image format that a file's first bytes indicate; empty for any other file."""
     if head[4:8] == b"ftyp":
         return "HEIC" if is_heic(head) else "AVIF" if head[8:12] in (b"avif", b"avis") else ""
     if head.startswith((b"\xff\x0a", b"\0\0\0\x0cJXL ")):
@@ -91,7 +91,7 @@ def tell_other_format(head: bytes) -> str:
 
 
 def describe_misnamed(head: bytes) -> str:
-    """Describe a file with an image's name that does not begin as one, to follow its name."""
+    """Describe a file that has an image's name but does not begin like an image, to follow its name."""
     if not head:
         return "is empty (0 bytes): copy or download it again"
     if is_heic(head):
@@ -112,7 +112,7 @@ def describe_misnamed(head: bytes) -> str:
 
 
 def describe_misnamed_table(head: bytes) -> str:
-    """Describe a file with a table's name that does not begin as one; empty for any other."""
+    """Describe a file that has a table's name but does not begin like a table; empty for any other file."""
     if head.startswith(LFS_POINTER):
         return FETCH_LFS
     if _is_web_page(head):
@@ -128,28 +128,28 @@ def _is_web_page(head: bytes) -> bool:
 
 
 def advise(name: str, head: bytes) -> str:
-    """Advise on a file that is neither image nor notes, to follow its name."""
+    """Advise on a file that is neither an image nor notes, to follow its name."""
     if is_heic(head):
         return HEIC
     return advise_by_name(name) or f"is not a {READ} image: convert or remove it"
 
 
 def advise_by_name(name: str) -> str:
-    """Advise on a file by its name alone; empty if the name reveals nothing."""
+    """Advise on a file by its name alone; empty if the name does not determine its format."""
     return _BY_SUFFIX.get(PurePath(name).suffix.lower(), "")
 
 
 def is_dicom(head: bytes) -> bool:
-    """True if bytes begin like a DICOM file, or like one without its preamble (DICOM PS3.10, section 7.1)."""
+    """True if bytes begin like a DICOM file, with or without its preamble (DICOM PS3.10, section 7.1)."""
     return head[_DICOM_PREAMBLE : _DICOM_PREAMBLE + 4] == b"DICM" or describe_bare_dicom(head) != ""
 
 
 def describe_bare_dicom(head: bytes) -> str:
-    """Describe the beginning of DICOM data without a preamble, or with more left out; empty for anything else.
+    """Describe the beginning of DICOM data that lack the preamble, or more; empty for any other data.
 
     Returns:
-        ``mark`` or ``group 2``; or ``explicit`` or ``implicit``, the encoding of the first element of group
-        8.
+        ``mark`` or ``group 2`` if the data begin there; ``explicit`` or ``implicit`` if they begin with group 8,
+        by the encoding of its first element.
     """
     if head[:6] in (b"DICM\2\0", b"\2\0\0\0UL"):
         return "mark" if head[:4] == b"DICM" else "group 2"
@@ -166,5 +166,5 @@ def is_heic(head: bytes) -> bool:
 
 
 def _is_text(head: bytes) -> bool:
-    """True if bytes are text in an ASCII-compatible encoding: no control characters but whitespace."""
+    """True if bytes are text in an ASCII-compatible encoding, which has no control characters except whitespace."""
     return not set(head) & (set(range(32)) - set(b"\t\n\r\f"))

@@ -1,9 +1,9 @@
 """Map the values that a file stores to 256 levels, and check that contrast is left.
 
-A picture is shown by the first of these that exists: the window of ``data.window``, which is public and the
-same for all files; the file's own table or window; the whole range of its bits. It is never shown by its own
-least and greatest values, so that two pictures of one machine stay comparable. Contrast is judged by the
-spread of levels and not by the greatest: one hot pixel is white in any picture.
+A picture is shown with the first of these mappings that exists: the window of ``data.window``, which is public
+and the same for all files; the file's own table or window; the full range of its bits. It is never scaled to its
+own least and greatest values, so that two pictures from one device stay comparable. Contrast is judged by the
+spread of levels instead of the greatest level, because one hot pixel is white in any picture.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ Numbers: TypeAlias = NDArray[Any]
 Shares: TypeAlias = NDArray[np.float64]
 
 WIDE = 64
-"""A picture of more than 8 bits has contrast if 98 % of its pixels spread over this many of 255 levels."""
+"""Levels (of 255) over which 98 % of the pixels must spread for a picture of more than 8 bits to have contrast."""
 NARROW = 16
-"""Levels of 255 that the eye cannot tell apart."""
+"""Number of levels (of 255) within which the eye sees no difference."""
 FEW = 16
-"""Most distinct values of a drawing or a mask; a picture has more."""
+"""Most distinct values of a drawing or a mask; a photograph or scan has more."""
 FEW_HIGH = 2
-"""Most distinct values of a drawing or mask if only the highest 8 bits are known: 4,096 values of 16 bits become 16."""
+"""The same limit if only the highest 8 bits are known: 4,096 values stored in 16 bits become 16."""
 GAP = 8
 """Width of a gap in the levels that separates two parts, such as a picture and the frame around it."""
 LEAST_SHARE = 0.05
-"""Least share of pixels between two gaps that counts as part of the picture; fewer are writing on it."""
+"""Least share of pixels between two gaps that counts as part of the picture. Fewer pixels are writing on it."""
 LOOKED_AT = 1_000_000
-"""Pixels by which a picture's spread is measured, at equal distances."""
+"""Most pixels, at equal distances, from which the spread of a picture is measured."""
 WAY_OUT = "say which of its values are black and white with --set data.window=LOW,HIGH"
 BY_WINDOW, BY_FILE, BY_BITS, AS_STORED = (
     "mapped by data.window",
@@ -56,10 +56,10 @@ class Seen:
     """The levels seen in one picture; private.
 
     Attributes:
-        how: How it is shown, or ``REFUSED``.
+        how: The mapping that is used to show it, or ``REFUSED``.
         low: Its least value, in its own units.
         levels: The range, in 0 to 255, of 99.8 % of each channel's pixels, uint8 ``(2, channels)``.
-        varies: Whether its values differ at all; a picture of one colour has no contrast to lose.
+        varies: True if its values differ at all. A picture of one colour has no contrast to lose.
     """
 
     how: str
@@ -76,7 +76,7 @@ class Seen:
 
 
 class ContrastError(Exception):
-    """A picture would be shown without contrast; the text says what to do, ``seen`` is for the owner alone."""
+    """A picture would be shown without contrast. The message gives advice; ``seen`` is for the owner alone."""
 
     def __init__(self, message: str, seen: Seen) -> None:
         super().__init__(message)
@@ -85,15 +85,15 @@ class ContrastError(Exception):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Grey:
-    """One grey picture, before it is shown.
+    """One grey picture, before it is mapped to levels.
 
     Attributes:
-        stored: The file's values, ``(rows, columns)``; the ledger identifies the picture by them.
-        values: The same in the file's own units, float64.
-        whole: Values of the least and greatest number that its bits can hold; None if they mean nothing.
-        own: The file's own mapping of each value, by window or table, to [0, 1]; None without any.
-        inverted: Whether high values are dark.
-        padding: Mask of values that only fill the square; None for no padding.
+        stored: The file's values, ``(rows, columns)``, by which the ledger identifies the picture.
+        values: The same values in the file's own units, float64.
+        whole: Values of the least and greatest number that its bits can represent; None if these are meaningless.
+        own: Each value mapped to [0, 1] by the file's own window or table; None if the file has neither.
+        inverted: True if high values are dark.
+        padding: Mask of values that only fill the rectangle; None without padding.
     """
 
     stored: Numbers
@@ -105,7 +105,7 @@ class Grey:
     padding: NDArray[np.bool_] | None = None
 
     def show(self, window: Window | None) -> tuple[NDArray[np.uint8], Seen]:
-        """Return levels from 0 to 255, uint8 ``(rows, columns)``, and what was seen.
+        """Return levels from 0 to 255, uint8 ``(rows, columns)``, and the levels seen.
 
         Raises:
             ContrastError: No mapping is known, or almost nothing would be visible.
@@ -122,7 +122,7 @@ class Grey:
         return levels, self._describe(how, levels)
 
     def _shares(self, window: Window | None) -> tuple[str, Shares | None]:
-        """Return how values are shown, and each value's place between black and white."""
+        """Return the mapping that is used, and each value's position between black (0) and white (1)."""
         if window is not None:
             return BY_WINDOW, place_between(self.values, window)
         if self.own is not None:
@@ -138,7 +138,7 @@ class Grey:
         return Seen(how, self.bits, low, high, find_ends(levels), low < high)
 
     def _fault(self, levels: NDArray[np.uint8], window: Window | None) -> str:
-        """Return the fault of how it would be shown; empty for none."""
+        """Return why the levels cannot be used; empty if they can."""
         if not np.isfinite(self.values).any():
             return "holds no number that can be shown; remove it"
         if window is not None:
@@ -156,7 +156,7 @@ class Grey:
         return f"has next to no contrast in the whole range of its {self.bits} bits: {WAY_OUT}"
 
     def _window_fault(self, window: Window) -> str:
-        """Return the fault of a window for files of this kind, whatever their values are; empty for none."""
+        """Return why a window cannot apply to files of this kind, whatever their values are; empty if it can."""
         if self.whole is None:
             return ""
         (low, high), (least, most) = sorted(window), self.whole
@@ -168,7 +168,7 @@ class Grey:
         return _WRAPPED if low < least and self._wraps() else ""
 
     def _wraps(self) -> bool:
-        """True if values lie at both ends of 16 bits with none between, like negative numbers without their sign."""
+        """True if values lie at both ends of 16 bits and none lie between, like negative numbers stored as unsigned."""
         if self.whole != (0.0, 65535.0):
             return False
         low, high = self.values < 2**14, self.values >= 3 * 2**14
@@ -190,14 +190,14 @@ def find_ends(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def require_seen(image: DecodedImage, bits: int) -> Seen:
-    """Measure the levels of a picture as its file has them.
+    """Measure the levels of a picture with its file's mapping.
 
     Args:
         image: RGB.
-        bits: Bits of a value in its file; of more than 8, the highest 8 are its levels.
+        bits: Bits per value in the file. If there are more than 8, the levels are the highest 8.
 
     Raises:
-        ContrastError: It looks black but is not, or has more than 8 bits and almost no contrast.
+        ContrastError: The picture is not black but looks black, or has more than 8 bits and almost no contrast.
     """
     levels = np.asarray(image)
     seen = Seen(REFUSED, bits, float(levels.min()), float(levels.max()), find_ends(levels), _varies(levels))
@@ -211,10 +211,10 @@ def require_seen(image: DecodedImage, bits: int) -> Seen:
 
 
 def find_folder_fault(seen: Sequence[Seen]) -> str:
-    """Return the fault of all pictures of a folder together; empty for none.
+    """Return what is wrong with the pictures of a folder taken together; empty if nothing is.
 
-    One flat picture among others may be real, such as an empty slide. If all are flat at one level, or most
-    of those that a window shows, the way they are shown is at fault.
+    One flat picture among others may be real, such as an empty slide. The mapping is at fault if all pictures are flat
+    at one level, or if most pictures that a window or table maps are flat.
     """
     if seen and seen[0].how == BY_WINDOW and len({each.bits <= 8 for each in seen}) == 2:
         return (
@@ -258,25 +258,25 @@ def _varies(levels: NDArray[np.uint8]) -> bool:
 
 
 def _blackness(levels: NDArray[np.uint8]) -> str:
-    """Return the fault of levels that look black but hold something; empty for none."""
+    """Return why levels that vary would look black; empty if they would not."""
     pixels = levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1)
     if len(np.unique(levels)) <= FEW:  # of a mask, white is what belongs to no class
         pixels = pixels[(pixels < 255).any(axis=1)]
     if len(pixels) == 0 or not _varies(pixels[:, None]) or int(find_ends(pixels[:, None])[1].max()) >= NARROW:
         return ""
-    # A window applies to grey values; colours of a palette are not values.
+    # A window applies to grey values; the colours of a palette are not values.
     is_value = levels.ndim == 2 or not np.ptp(levels, axis=2).any()
     way = f"{WAY_OUT}, such as 0,1 for a mask" if is_value else "brighten it, or save it as grey values"
     return f"would be black, because its values end below {NARROW} of 255: {way}"
 
 
 def _is_lost(values: Numbers, levels: Numbers, few: int) -> bool:
-    """True if the varying parts are flat in every piece that is shown, whatever frames and writing surround them.
+    """True if every visible part is flat although some vary in value; surrounding frames and writing do not count.
 
     Args:
-        values: The file's values; a picture has more than ``few`` distinct ones.
+        values: The file's values; a picture has more than ``few`` distinct values.
         levels: The levels in 0 to 255 that show them.
-        few: Most distinct values of something that is not a picture.
+        few: Most distinct values of a part that is not a picture.
     """
     there = np.flatnonzero(np.bincount(levels, minlength=256))
     pieces = np.split(there, np.flatnonzero(np.diff(there) > GAP) + 1)
@@ -288,11 +288,11 @@ def _is_lost(values: Numbers, levels: Numbers, few: int) -> bool:
 
 
 def _spread(levels: Numbers, left_out: int = 1) -> int:
-    """Return the levels between the percentiles ``left_out`` and 100 - ``left_out``."""
+    """Return the number of levels between the percentiles ``left_out`` and 100 - ``left_out``."""
     low, high = np.percentile(levels, (left_out, 100 - left_out), method="nearest")
     return int(high) - int(low)
 
 
 def _some(values: Numbers) -> Numbers:
-    """Subsample the values, or rows, so that measuring them is fast."""
+    """Subsample values, or rows, so that measuring them is fast."""
     return values[:: max(1, len(values) // LOOKED_AT)]

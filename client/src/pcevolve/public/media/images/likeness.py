@@ -1,4 +1,4 @@
-"""Find pictures of the same thing: scaled, compressed or brightened, or turned, mirrored, cropped or slightly rotated.
+"""Find pictures of the same thing that were scaled, compressed, brightened, turned, mirrored, cropped or rotated.
 
 Turned pictures are found by coarse sketches, then aligned and compared in detail. Coarse sketches alone would
 confuse two round cells, and fine sketches alone would miss two crops of one picture.
@@ -21,26 +21,26 @@ COARSE = 16  # pixels of the sketch of a sketch
 ALIKE = 0.99
 """Least correlation of two coarse sketches that count as one picture.
 
-Of 883 pictures of steel, chests and blood no two pass 0.98. Of copies at half the size, at JPEG quality 30 or
-15 % brighter, 99 in 100 reach it. Photographs that one fixed camera takes of one thing reach it, too.
+Of 883 pictures of steel, chests and blood, no two reach 0.98. Of copies at half the size, at JPEG quality 30 or
+15 % brighter, 99 in 100 reach 0.99. Photographs of one thing by one fixed camera reach it, too.
 """
 ALIKE_TURNED = 0.995
-"""The same for a turned or mirrored picture: four of 217,470 pairs of steel pass 0.99, and none this."""
+"""Least correlation for a turned or mirrored picture. Of 217,470 pairs of steel, four reach 0.99 and none 0.995."""
 GUESSED = 0.75
-"""Least correlation of two coarse sketches, without their blurred parts, for a closer comparison."""
+"""Least correlation of two coarse sketches, minus their blurred copies, for a comparison in detail."""
 ALIKE_IN_DETAIL = 0.9
 """Least correlation of the details of two aligned pictures."""
 MOST_LOOKED_AT = 600
-"""Guesses that are compared closely, the best first; a hundred take about a second."""
+"""Most pairs that are compared in detail, best first. A hundred pairs take about a second."""
 LEAST_ACROSS = 0.1
-"""Least ratio of a picture's change in one direction to that in the other: any stripes can be aligned with any others.
+"""Least ratio of a picture's variation in one direction to that in the other, because any stripes align with others.
 
-A crop of stripes is therefore not found, but turned stripes are.
+Crops of stripes are therefore not found, but turned stripes are.
 """
 PLAIN = 2.0
 """Standard deviation of grey values (0 to 255) below which a sketch is too plain to be recognised."""
 BLOCK = 2048
-"""Sketches compared with all others at a time; for turned ones, a hundredth of it."""
+"""Sketches that are compared with all others at a time; for turned pictures, a hundredth of this number."""
 _SHARE = 0.75  # of a picture's side that is looked at, so that what was cut off is not
 _FINE = 40  # points of a side, where details are compared
 _BLURS = (2.5, 2.5, 2.5, 2.5, 1.0, 1.0, 1.0, 1.0)  # pixels, of each step of laying upon each other
@@ -52,7 +52,7 @@ Floats = NDArray[np.float64]
 
 
 class View(NamedTuple):
-    """A square part of a picture: angle in radians, size, and centre as shares of the side."""
+    """A square part of a picture: angle in radians, scale, and centre as shares of the side."""
 
     angle: float = 0.0
     scale: float = 1.0
@@ -65,7 +65,7 @@ _VIEWS = (
     *(View(scale=0.9, across=across, down=down) for across in (-0.05, 0, 0.05) for down in (-0.05, 0, 0.05)),
     *(View(angle=np.deg2rad(angle)) for angle in (-10, -5, 5, 10)),
 )
-"""Views of a picture, one of which another picture may show: cropped to 90 % of its sides, or rotated."""
+"""Views of a picture that another picture may show: cropped to 90 % of its sides, or rotated."""
 
 
 def sketch(image: DecodedImage) -> Sketch:
@@ -74,17 +74,17 @@ def sketch(image: DecodedImage) -> Sketch:
 
 
 def find_alike(sketches: Sequence[Sketch]) -> Iterator[tuple[int, int]]:
-    """Find pairs of images that differ only in compression, scale or brightness; indices, the smaller first."""
+    """Yield pairs of images that differ only in compression, scale or brightness, as indices, the smaller first."""
     if len(sketches) > 1:
         values = _reduce(sketches)
         yield from _correlate(values, values, ALIKE)
 
 
 def find_turned(sketches: Sequence[Sketch], groups: Sequence[object]) -> Iterator[tuple[int, int]]:
-    """Find pairs in which one image is the other turned, mirrored, cropped to 90 % or rotated by up to ten degrees.
+    """Yield pairs in which one image is the other turned, mirrored, cropped to 90 % or rotated by up to ten degrees.
 
     Args:
-        groups: The group of each image; pairs within a group are skipped.
+        groups: The group of each image. Pairs within a group are skipped.
     """
     if len(sketches) < 2:
         return
@@ -103,7 +103,7 @@ def find_turned(sketches: Sequence[Sketch], groups: Sequence[object]) -> Iterato
 
 
 def _reduce(sketches: Sequence[Sketch]) -> NDArray[np.float32]:
-    """Return coarse sketches, one a row, of mean 0 and length 1."""
+    """Return coarse sketches as rows of mean 0 and length 1."""
     pixels = SIDE // COARSE
     blocks = np.stack(sketches).reshape(-1, COARSE, pixels, COARSE, pixels)
     return _normalise(blocks.mean(axis=(2, 4), dtype=np.float32).reshape(len(sketches), -1), PLAIN)
@@ -112,14 +112,14 @@ def _reduce(sketches: Sequence[Sketch]) -> NDArray[np.float32]:
 def _correlate(
     some: NDArray[np.float32], others: NDArray[np.float32], least: float
 ) -> Iterator[tuple[int, int]]:
-    """Yield indices of similar rows of two sets, the smaller first; each row is compared with later rows only."""
+    """Yield index pairs of similar rows, the smaller index first; each row is compared with later rows only."""
     for start in range(0, len(some), BLOCK):
         found = np.argwhere(np.triu(some[start : start + BLOCK] @ others[start:].T >= least, k=1))
         yield from ((start + int(one), start + int(other)) for one, other in found)
 
 
 def _guess(sketches: Sequence[Sketch], groups: Sequence[object]) -> list[tuple[int, int, View, int]]:
-    """Return the best guesses, best first: a picture, its possible part, the part's view, and its turn."""
+    """Return the best guesses, best first: a picture, a possible part of it, the view of that part, and its turn."""
     seen = np.stack([_see_coarsely(each) for each in sketches])  # (images, views, pixels)
     turned = np.stack([_turn(each[0].reshape(COARSE, COARSE)) for each in seen])
     codes = np.unique([str(each) for each in groups], return_inverse=True)[1]
@@ -143,14 +143,14 @@ def _guess(sketches: Sequence[Sketch], groups: Sequence[object]) -> list[tuple[i
 
 
 def _see_coarsely(picture: Sketch) -> NDArray[np.float32]:
-    """Return coarse sketches of a picture by each view, without their blurred parts, of length 1."""
+    """Return the coarse sketch of a picture for each view, minus its blurred copy, scaled to length 1."""
     blurred = ndimage.gaussian_filter(picture.astype(np.float32), 1.4)
     seen = np.stack([_see(blurred, view, COARSE) for view in _VIEWS])
     return _normalise((seen - ndimage.gaussian_filter(seen, (0, 4, 4))).reshape(len(_VIEWS), -1), PLAIN / 2)
 
 
 def _normalise(values: NDArray[np.float32], plain: float) -> NDArray[np.float32]:
-    """Scale rows to mean 0 and length 1; plain rows become 0."""
+    """Scale rows to mean 0 and length 1. Plain rows become 0."""
     values = values - values.mean(axis=1, keepdims=True)
     length = np.linalg.norm(values, axis=1, keepdims=True)
     return np.asarray(
@@ -159,20 +159,20 @@ def _normalise(values: NDArray[np.float32], plain: float) -> NDArray[np.float32]
 
 
 def _turn(values: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return a square turned and mirrored in all eight ways, each as a row."""
+    """Return a square in all eight orientations (turned and mirrored), each as a row."""
     mirrored = (values, values[:, ::-1])
     return np.stack([np.rot90(each, turns).ravel() for each in mirrored for turns in range(4)])
 
 
 def _grid(points: int) -> tuple[Floats, Floats]:
-    """Return the positions across and down of the points of a square of ``_SHARE`` around 0."""
+    """Return across and down coordinates for the points of a square of side ``_SHARE`` around 0."""
     line = ((np.arange(points) + 0.5) / points - 0.5) * _SHARE
     down, across = np.meshgrid(line, line, indexing="ij")
     return across, down
 
 
 def _see(picture: NDArray[np.floating], view: View, points: int) -> Floats:
-    """Return what a view shows of a picture, ``(points, points)``."""
+    """Return the part of a picture that a view shows, ``(points, points)``."""
     across, down = _grid(points)
     cosine, sine = np.cos(view.angle) * view.scale, np.sin(view.angle) * view.scale
     x, y = across * cosine - down * sine + view.across, across * sine + down * cosine + view.down
@@ -181,7 +181,7 @@ def _see(picture: NDArray[np.floating], view: View, points: int) -> Floats:
 
 
 def _compare(picture: Sketch, part: Sketch, view: View, turn: int) -> float:
-    """Return the correlation of the details of a picture and a turned part of it, after aligning them."""
+    """Align a picture and a turned part of it, and return the correlation of their details."""
     picture_, part_ = picture.astype(np.float64), part.astype(np.float64)
     for blur in _BLURS:
         shown = _turn(_see(ndimage.gaussian_filter(part_, blur), View(), _FINE))[turn]
@@ -200,7 +200,7 @@ def _changes_both_ways(seen: Floats) -> bool:
 
 
 def _improve(picture: Floats, shown: Floats, view: View) -> View:
-    """Improve a view by one step of least squares; brightness and contrast are free."""
+    """Improve a view by one least-squares step, with brightness and contrast as free parameters."""
     seen = _see(picture, view, _FINE)
     across, down = _grid(_FINE)
     by_down, by_across = np.gradient(seen, _SHARE / _FINE)
@@ -221,7 +221,7 @@ def _improve(picture: Floats, shown: Floats, view: View) -> View:
 
 
 def _detail(seen: Floats) -> Floats:
-    """Return a picture's fine details, strong edges damped so that an outline does not dominate; length 1, or 0."""
+    """Return a picture's fine details, length 1 or 0, with strong edges damped so that outlines do not dominate."""
     fine = ndimage.gaussian_filter(seen, 0.7) - ndimage.gaussian_filter(seen, 3)
     fine = fine / (np.abs(fine) + max(1.0, float(np.abs(fine).mean())))
     values = (fine - fine.mean()).ravel()

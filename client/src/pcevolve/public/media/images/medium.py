@@ -1,4 +1,4 @@
-"""Images as a medium: checked, shown, released, and in a table."""
+"""The image medium: how images are checked, shown, released, and stored in a table."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from pcevolve.public.plan import PublicPlan
 
 CHANNELS: Final = 3
 MIN_SIDE: Final = 1024
-"""Pixels; an image may always be this large, for APIs that make no smaller ones."""
+"""Pixels. An image may always be this large, because some APIs make no smaller images."""
 FLAT_LEVELS: Final = 8
-"""Of 255: an image whose channels all span at most this is of one colour, as from a safety filter."""
+"""Levels of 255. An image is of one colour, as from a safety filter, if no channel spans more."""
 SIGNATURE_SIDE: Final = 16
-"""Fields on a side; their mean colours tell images apart."""
+"""Fields per side, whose mean colours tell images apart."""
 SAME_LEVELS: Final = 2
-"""Of 255: fields of two images are equal if their mean colours differ by at most this."""
+"""Levels of 255. Fields of two images are equal if their mean colours differ by at most this."""
 SAME_BUT: Final = 16
-"""Of 256 fields: two images are equal if at most this many differ; a line of text on a placeholder is as long."""
+"""Most differing fields, of 256, of two equal images. A line of text on a placeholder image covers as many."""
 
 
 class ImageMedium:
-    """The image medium. A file of a release is a PNG with pixels and nothing else.
+    """The image medium. A file of a release is a PNG that holds only pixels.
 
     Attributes:
-        loaders: Python code that loads a release in ``DIR``, by its export format; None for files in class
+        loaders: Python code that loads a release in ``DIR``, by its export format; None stands for files in class
             folders.
-        feature: Hugging Face's description of its column in a table.
-        card_type: The name of its type in a card's list of features.
-        has_folder_features: Whether ``datasets`` defines columns for files in class folders.
+        feature: Hugging Face's description of the image column in a table.
+        card_type: Name of the image type in a card's list of features.
+        has_folder_features: True if ``datasets`` defines columns for files in class folders.
     """
 
     kind: Kind = "image"
@@ -57,19 +57,19 @@ class ImageMedium:
     has_folder_features: bool = True
 
     def arrow_type(self) -> Any:  # noqa: ANN401 - pyarrow has no types
-        """Return the Arrow type of its column; pyarrow is loaded for it."""
+        """Return the Arrow type of the image column; imports pyarrow."""
         import pyarrow as pa
 
         return pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 
     def make_cell(self, name: str, released: bytes) -> object:
-        """Return one released file, by its name, as a value of that type."""
+        """Return one released file as a value of the column's type."""
         return {"bytes": released, "path": name}
 
     def describe_oversize(self, data: bytes, plan: PublicPlan) -> str:
-        """Return the fault of the size of a provider's item, to follow "the API sent"; empty for none.
+        """Return what is wrong with the size of a provider's item, to follow "the API sent"; empty if nothing is.
 
-        Twice each side is allowed. An undecodable item is not judged here, and nothing is decoded.
+        Each side may be twice as long as requested. Only the header is read. An undecodable item gets no verdict here.
         """
         from pcevolve_shared import containers
 
@@ -87,7 +87,7 @@ class ImageMedium:
         )
 
     def check(self, data: bytes) -> CandidateCheck:
-        """Check whether a provider's item can be used, and compute its signature. Public.
+        """Check whether a provider's item can be used, and compute its signature; public.
 
         An image of one colour cannot be used.
         """
@@ -102,32 +102,32 @@ class ImageMedium:
         return CandidateCheck(fault, signature, size, shows)
 
     def mark_alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Mark candidates equal to this one, ignoring text that a provider writes on a placeholder image.
+        """Mark candidates that equal this one, ignoring text that a provider writes on a placeholder image.
 
         Returns:
-            bool ``(candidates,)``: whether all but a few fields have the same colour.
+            bool ``(candidates,)``: True if all but a few fields have the same colour.
         """
         differs = np.abs(kept - signature) > SAME_LEVELS
-        # By channel: a reduction over an axis of three takes ten times as long.
+        # By channel, because a reduction over an axis of length three takes ten times as long.
         fields = differs[:, 0::CHANNELS] | differs[:, 1::CHANNELS] | differs[:, 2::CHANNELS]
         same: NDArray[np.bool_] = np.count_nonzero(fields, axis=1) <= SAME_BUT
         return same
 
     def show(self, data: bytes, wanted: Appearance | None = None) -> RenderedImages:
-        """Show a provider's item to people; ``wanted`` is the appearance that it is given first."""
+        """Return a picture of a provider's item for people, after applying ``wanted`` if an appearance is given."""
         from pcevolve.public.media.images.sheet import make_thumbnail  # for pages
 
         return RenderedImages(jpeg=make_thumbnail(data, wanted) or b"")
 
     def blank(self, received: bytes, share: float, seed: int) -> str | None:
-        """Return an item to be varied, with some of its words blanked, for insertion into its prompt.
+        """Return an item to be varied, with some of its words blank, for insertion into a prompt.
 
-        Always None here, because images are sent as files.
+        For images this is always None, because images are sent as files.
         """
         return None
 
     def show_decoded(self, item: DecodedImage) -> RenderedImages:
-        """Show a decoded image to people; a private one to its owner alone."""
+        """Return a picture of a decoded image for people; a private image's picture is for its owner alone."""
         from pcevolve_shared import images
 
         return self.show(images.encode(item.convert("RGB"), "png"))
@@ -135,13 +135,13 @@ class ImageMedium:
     def open(
         self, path: Path, wanted: Appearance | None = None, window: Window | None = None
     ) -> tuple[DecodedImage, bytes]:
-        """Read a file of any readable format for an encoder, with its digest for the ledger.
+        """Read a file of any readable format for an encoder, and return it with its digest for the ledger.
 
         Args:
-            window: The values of black and white in a grey image; None for the file's own.
+            window: The values that become black and white in a grey image; None for the file's own window.
 
         Raises:
-            UnreadableError: The file cannot be read; the text gives the reason, to follow its name.
+            UnreadableError: The file cannot be read. The message gives the reason, to follow its name.
         """
         try:
             image, digest = read_image(path, window)
@@ -150,17 +150,17 @@ class ImageMedium:
         return image if wanted is None else wanted.apply_to(image), digest
 
     def decode(self, data: bytes, wanted: Appearance | None = None) -> DecodedImage | None:
-        """Decode a provider's item for an encoder; None if it is unusable: see ``check``."""
+        """Decode a provider's item for an encoder; None if ``check`` finds it unusable."""
         image = decode_picture(data)
         if image is None or _is_flat(image):
             return None
         return image if wanted is None else wanted.apply_to(image)
 
     def encode_release(self, data: bytes, wanted: Appearance | None = None) -> bytes:
-        """Return a provider's item in the form in which it is released.
+        """Encode a provider's item for the release.
 
         Raises:
-            UnreadableError: It cannot be used: see ``check``.
+            UnreadableError: The item is unusable by ``check``.
         """
         image = self.decode(data, wanted)
         if image is None:
@@ -172,13 +172,13 @@ class ImageMedium:
     def decode_release(self, released: bytes) -> DecodedImage | None:
         """Decode a released file for an encoder; None if it is undecodable.
 
-        An image that its appearance made flat is usable.
+        An image that became flat with its appearance is still usable.
         """
         return decode_picture(released)
 
 
 def _is_flat(image: DecodedImage) -> bool:
-    """True if an RGB image looks as if it had one colour."""
+    """True if an RGB image looks like a single colour."""
     spans = cast("tuple[tuple[int, int], ...]", image.getextrema())
     return all(high - low <= FLAT_LEVELS for low, high in spans)
 
@@ -187,7 +187,7 @@ IMAGES: Final = ImageMedium()
 
 
 def _describe_unread(data: bytes) -> str:
-    """Describe an undecodable item, to follow "are"."""
+    """Describe why an item is undecodable, to follow "are"."""
     if not data:
         return "withheld"
     if known := tell_other_format(data[:HEAD_BYTES]):

@@ -1,4 +1,4 @@
-"""Images for people to look at: thumbnails, strips, sheets, and a table of confusions."""
+"""Images for people: thumbnails, strips, sheets, and confusion matrices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LABEL_LETTERS, TITLE_LETTERS = 20, 40  # of a label and of a title that are show
 
 
 def make_thumbnail(data: bytes, wanted: Appearance | None = None) -> bytes | None:
-    """Make a small JPEG of received bytes, in an appearance if one is wanted; None for an undecodable image."""
+    """Make a small JPEG of received bytes, with an appearance if one is given; None for an undecodable image."""
     image = develop(data, wanted)
     if image is None:
         return None
@@ -29,7 +29,7 @@ def make_thumbnail(data: bytes, wanted: Appearance | None = None) -> bytes | Non
 
 
 def draw_strip(several: Sequence[bytes], places: int, width: int) -> Image.Image:
-    """Draw images side by side in one small picture for a terminal; an undecodable image leaves its place empty."""
+    """Draw images side by side in one small picture for a terminal. An undecodable image leaves a gap."""
     side = width // places
     row = Image.new("RGB", (side * places, side))
     for place, data in enumerate(several):
@@ -41,7 +41,7 @@ def draw_strip(several: Sequence[bytes], places: int, width: int) -> Image.Image
 
 
 def draw_sheet(rows: Sequence[tuple[str, Sequence[DecodedImage | None]]]) -> bytes:
-    """Draw rows of images, each under its name; an undecodable image leaves its place empty."""
+    """Draw rows of images, each row after its name. An undecodable image leaves a gap."""
     across = max((len(images) for _, images in rows), default=0)
     sheet = Image.new("RGB", (NAME + across * (SIDE + GAP), len(rows) * (SIDE + GAP)), "white")
     draw = ImageDraw.Draw(sheet)
@@ -56,7 +56,7 @@ def draw_sheet(rows: Sequence[tuple[str, Sequence[DecodedImage | None]]]) -> byt
 
 
 def draw_confusion(title: str, confusion: Sequence[Sequence[int]], labels: Sequence[str]) -> bytes:
-    """Draw a confusion matrix under a title; cells hold shares of the true class in percent, darker for more."""
+    """Draw a confusion matrix under a title. Cells hold percentages of the true class; higher ones are darker."""
     side = MARGIN + CELL * len(labels)
     picture = Image.new("RGB", (side, side), "white")
     draw = ImageDraw.Draw(picture)
@@ -79,7 +79,7 @@ def draw_confusion(title: str, confusion: Sequence[Sequence[int]], labels: Seque
 
 
 def _shorten(name: str, letters: int) -> str:
-    """Shorten a name to the room, in characters that the built-in font has."""
+    """Shorten a name, and replace characters that the built-in font lacks."""
     return name[:letters].encode("ascii", "replace").decode()
 
 

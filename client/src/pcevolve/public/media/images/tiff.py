@@ -1,6 +1,6 @@
-"""Read the tags of a TIFF: how its values are stored, and what its first page does not show.
+"""Read the tags of a TIFF: how its values are stored, and which content its first page does not show.
 
-Pillow reads the first page with all channels and values that it knows, and ignores further and nested pages.
+Pillow reads the first page with the channels and values that it supports. It ignores further and nested pages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from PIL.TiffImagePlugin import COMPRESSION_INFO, ImageFileDirectory_v2
 
 from pcevolve.public.media.images.decoding import DECODE_ERRORS
 
-# Numbers of tags (TIFF 6.0; 32997 and 32998 are of volumes).
+# Numbers of tags (TIFF 6.0; 32997 and 32998 describe volumes).
 _SUBFILE, _OLD_SUBFILE, _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _PHOTOMETRIC = 254, 255, 256, 257, 258, 259, 262
 _DESCRIPTION, _SAMPLES, _STRIP_BYTES, _X_DENSITY, _Y_DENSITY, _PLANAR = 270, 277, 279, 282, 283, 284
 _TILE_BYTES, _SUB_PAGES, _EXTRA, _SAMPLE_FORMAT, _DEPTHS = 325, 330, 338, 339, (32997, 32998)
@@ -44,11 +44,11 @@ _WIDE_PLACES = (16, 18)  # types of numbers of 8 bytes
 _SAVE = "save each picture that matters as its own file"
 
 Tags: TypeAlias = Any
-"""A page's tags by number, a mapping; Pillow's class has no types."""
+"""A page's tags by number; Pillow's mapping class has no types."""
 
 
 def read_tags(data: bytes, place: int | None = None) -> Tags:
-    """Return the tags of a page, by default the first (one of ``DECODE_ERRORS`` if it is damaged)."""
+    """Return the tags of a page, by default the first (raises one of ``DECODE_ERRORS`` if it is damaged)."""
     tags, file = ImageFileDirectory_v2(data[: 16 if _BIG in data[2:4] else 8]), BytesIO(data)
     file.seek(tags.next if place is None else place)
     tags.load(file)
@@ -56,7 +56,7 @@ def read_tags(data: bytes, place: int | None = None) -> Tags:
 
 
 def find_hidden(data: bytes) -> str:
-    """Describe what a TIFF holds beside its first page, to follow the file's name; empty for nothing."""
+    """Describe the content of a TIFF outside its first page, to follow the file's name; empty if there is none."""
     try:
         return next(filter(None, _list_hidden(data, read_tags(data))), "")
     except DECODE_ERRORS:
@@ -78,11 +78,10 @@ def _list_hidden(data: bytes, tags: Tags) -> Iterator[str]:
 
 
 def _describe_channels(tags: Tags) -> str:
-    """Describe channels beside colours and transparency; empty for none."""
+    """Describe channels other than colours and transparency; empty if there are none."""
     samples = tags.get(_SAMPLES, 1)
     extra = samples - _SAMPLES_OF.get(tags.get(_PHOTOMETRIC, -1), samples)
-    # Viewers treat an unnamed fourth channel in different ways: as transparency, or as infrared, which they
-    # drop.
+    # Viewers differ on an unnamed fourth channel: some treat it as transparency, others as infrared, and drop it.
     if extra > 1 or (extra == 1 and tags.get(_EXTRA) not in _ALPHA):
         return f"has {samples} channels, {extra} beside colours and transparency; save those that matter as grey or RGB"
     return ""
@@ -91,7 +90,7 @@ def _describe_channels(tags: Tags) -> str:
 def _find_sub_pages(data: bytes) -> tuple[int, ...]:
     """Return the offsets of pages nested in the first page.
 
-    Pillow knows some such lists, and of others only the first entry.
+    Pillow recognises only some lists of such pages, and of the others only the first entry.
     """
     order, big = "<" if data[:2] == b"II" else ">", _BIG in data[2:4]
     wide, count, entry, value, size = ("Q", "Q", "HHQ", 12, 20) if big else ("L", "H", "HHL", 8, 12)
@@ -110,7 +109,7 @@ def _find_sub_pages(data: bytes) -> tuple[int, ...]:
 
 
 def _is_preview(data: bytes, place: int, tags: Tags) -> bool:
-    """True for a page that is smaller than the first; False if it cannot be read."""
+    """True if a page is smaller than the first page; False if it cannot be read."""
     try:
         page = read_tags(data, place)
     except DECODE_ERRORS:
@@ -119,7 +118,7 @@ def _is_preview(data: bytes, place: int, tags: Tags) -> bool:
 
 
 def _count_declared(tags: Tags) -> int:
-    """Count planes by the file's own description: a volume's depth, or an ImageJ or tifffile stack."""
+    """Count planes by the file's description: a volume's depth, or an ImageJ or tifffile stack."""
     description = str(tags.get(_DESCRIPTION, ""))
     pixels = tags[_WIDTH] * tags[_HEIGHT] * tags.get(_SAMPLES, 1)
     images = (
@@ -136,20 +135,20 @@ def _count_declared(tags: Tags) -> int:
 
 
 def _count_held(data: bytes, tags: Tags) -> int:
-    """Count planes by the bytes of an uncompressed file: ImageJ and others write one page for a stack."""
+    """Count planes by the bytes of an uncompressed file, because ImageJ, for example, writes one page for a stack."""
     if tags.get(_COMPRESSION, _UNPACKED) != _UNPACKED or any(tag in tags for tag in _WITH_MORE_BEHIND):
         return 1
     bits = tags.get(_BITS, (1,))
     row = -(-tags[_WIDTH] * (sum(bits) if len(bits) > 1 else bits[0] * tags.get(_SAMPLES, 1)) // 8)
     plane = max(1, row * tags[_HEIGHT], sum(tags.get(_TILE_BYTES, ())))
     header = sum(_measure_tag(tags.tagtype[tag], each) for tag, each in tags.items())
-    # A quarter of a plane may be anything; pictures that are too small to use are not counted.
+    # Up to a quarter of a plane may be other data. Planes that are too small to use are not counted.
     held = (len(data) - header + plane // 4) // plane if plane >= _LEAST_PLANE else 1
     return int(max(1, held, sum(tags.get(_STRIP_BYTES, ())) // plane))
 
 
 def _measure_tag(kind: int, value: Any) -> int:  # noqa: ANN401 - Pillow has no types of tags' values
-    """Count the bytes of a tag and its values, which are stored elsewhere if they are more than four."""
+    """Return the bytes of a tag with its values, which are stored elsewhere if they have more than four bytes."""
     count = len(value) if isinstance(value, bytes | str | tuple) else 1
     size = count * _TYPE_BYTES.get(kind, 1)
     return 12 + (size if size > 4 else 0)
@@ -161,7 +160,7 @@ def is_white_zero(tags: Tags) -> bool:
 
 
 def count_bits(tags: Tags) -> int:
-    """Return the bits of a value."""
+    """Return the bits per value."""
     return int(max(tags.get(_BITS, (1,))))
 
 
@@ -171,17 +170,17 @@ def is_signed(tags: Tags) -> bool:
 
 
 def lies_apart(tags: Tags) -> bool:
-    """True if each channel is stored as a plane of its own."""
+    """True if each channel is stored as a separate plane."""
     return bool(tags.get(_PLANAR) == _APART and tags.get(_SAMPLES, 1) > 1)
 
 
 def read_density(tags: Tags) -> tuple[Any, Any]:
-    """Return pixels per unit of length, across and down; None where the file does not say."""
+    """Return pixels per unit of length, across and down; None where the file does not state it."""
     return tags.get(_X_DENSITY), tags.get(_Y_DENSITY)
 
 
 def describe_unread(data: bytes) -> str:
-    """Name the compression or values of a TIFF that Pillow cannot read; empty for others."""
+    """Describe the compression or values of a TIFF that Pillow cannot read; empty for others."""
     try:
         tags = read_tags(data)
         bits, form = max(tags[_BITS]), max(tags.get(_SAMPLE_FORMAT, (1,)))
