@@ -1,4 +1,4 @@
-"""Ask the owner where an option may be a mistake, and whether a run shall cost so much."""
+"""Ask the owner about options that may be mistakes, and about the cost of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pcevolve.wire.egress.allowance import Meter
 from pcevolve.wire.reaching import ProviderConnection, RunnerJob
 
 LARGE_EPSILON = 20.0
-"""A larger epsilon protects little: e^20 allows a factor of half a thousand million."""
+"""Above this ε almost nothing is hidden: e^20 allows a likelihood ratio of nearly 500 million."""
 UNTOUCHED = "Cancelled. Nothing was sent or spent"
 
 
@@ -29,20 +29,20 @@ def approve(
     doubts: Iterable[str] = (),
     person: Person = AT_TERMINAL,
 ) -> None:
-    """Make sure that requests and cost are within limits, and that a person agrees to them and to any doubts.
+    """Check that requests and cost are within limits, and have a person agree to both and to any doubts.
 
     Args:
         is_agreed: Whether the person agreed beforehand.
 
     Raises:
-        DeclinedError: The person refuses; nothing was spent.
+        DeclinedError: The person declined; nothing was spent.
         UsageError: A limit is too low; only questions about the API itself have been sent.
     """
     meter, address, due = connection.meter, connection.address, tuple(calls)
     asks = not address.is_nearby or meter.allowance.cost is not None or meter.allowance.price is not None
-    # The provider sees this question too: ask it only where the balance matters.
+    # The provider sees the question for the balance too, so it is sent only if the balance matters.
     meter.check(meter.forecast(due), connection.gate.questions.balance() if asks else None)
-    # The limits are checked first: they hold even with ``--yes``.
+    # The limits were checked first, because they apply even with ``--yes``.
     if is_agreed:
         return
     for doubt in doubts:
@@ -52,7 +52,7 @@ def approve(
 
 
 def _ask_for_requests(person: Person, address: Address, meter: Meter, due: Iterable[Call]) -> None:
-    """Ask at a terminal whether to send this many requests to an API elsewhere."""
+    """Ask at a terminal whether to send this many requests to a remote API."""
     forecast = meter.forecast(due)
     if forecast.requests and not address.is_nearby and person.is_there():
         _ask(
@@ -63,9 +63,9 @@ def _ask_for_requests(person: Person, address: Address, meter: Meter, due: Itera
 
 
 def require_liking(plan: PublicPlan, job: RunnerJob, doubt: str = "", person: Person = AT_TERMINAL) -> None:
-    """Show the first images to a person, if there is one, before budget is spent (``DeclinedError``).
+    """Ask a person, if there is one, whether the first images are right, before budget is spent (``DeclinedError``).
 
-    ``doubt`` is a reason against them, which the question names.
+    ``doubt`` is a reason against the images, which the question names.
     """
     if not find_method(plan.method.name).queries_data or job.settings.provider.yes or not person.is_there():
         return
@@ -97,7 +97,7 @@ def list_doubts(plan: PublicPlan) -> Iterator[str]:
 
 
 def _ask(person: Person, question: str, elsewhere: str = "", refused: str = UNTOUCHED) -> None:
-    """Ask a person for a yes.
+    """Ask a person for consent.
 
     Raises:
         DeclinedError: The answer is no.

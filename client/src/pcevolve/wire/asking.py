@@ -1,4 +1,4 @@
-"""The runner's side of the pipe: sends the questions of loop and gate to the keeper, and records what it releases."""
+"""The runner's side of the pipe: sends the requests of loop and gate to the keeper, and records its releases."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ GONE = "the keeper of the private data ended in the middle of the run: what is p
 
 
 class Remote:
-    """A side in another process; its refusals are raised as errors of the same kind."""
+    """A private side in another process; its refusals are raised here as errors of the same kind."""
 
     def __init__(self, pipe: Pipe, tell_begun: Callable[[], None] = lambda: None) -> None:
-        """Ask at the other end of a pipe; ``tell_begun`` is called when the run is in the ledger."""
+        """Use the process at the other end of a pipe; ``tell_begun`` is called when the run is in the ledger."""
         self._pipe, self._tell_begun = pipe, tell_begun
 
     def _send(self, asked: Message) -> None:
@@ -96,14 +96,14 @@ class RemoteKeeper(Remote):
         return self._ask(result, protocol.Done)
 
     def close(self, asked: protocol.Close) -> None:
-        """See ``Close``; ignores a keeper that has ended."""
+        """See ``Close``; a keeper that has ended is ignored."""
         with suppress(ProtocolError):
             self._send(asked)
 
 
 @dataclass
 class AskingJudge:
-    """A judge that asks the keeper, and remembers the receipts for the gate.
+    """A judge that forwards to the keeper, and stores the receipts for the gate.
 
     Attributes:
         head: Returns the digest of the transcript so far.
@@ -116,16 +116,16 @@ class AskingJudge:
     _measured: dict[int, bytes] = field(default_factory=dict)
 
     def begin(self, plan: PublicPlan) -> None:
-        """Have the run entered in the ledger, and get the receipts so far."""
+        """Have the keeper enter the run in the ledger; store the receipts so far."""
         begun = self.keeper.begin(protocol.Begin(plan=protocol.digest_plan(plan)))
         self.paid = {each.iteration: each for each in begun.receipts}
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Let the keeper do the public part of its work, on the same candidates."""
+        """Have the keeper do the public part of its work, on the same candidates."""
         self.keeper.show(protocol.Show(iteration=query.iteration))
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Let the keeper choose and pay."""
+        """Have the keeper choose and pay."""
         released = self.keeper.release(protocol.Release(iteration=query.iteration, head=self.head()))
         self.paid[query.iteration] = released.receipt
         self._measured[query.iteration] = released.measurement
@@ -136,11 +136,11 @@ class AskingJudge:
         return self.paid.get(receipt.iteration) == receipt
 
     def read_measured(self, iteration: int) -> bytes:
-        """Return what a release measured; empty for one that was not asked for."""
+        """Return what a release measured; empty for a release that was not requested."""
         return self._measured.get(iteration, b"")
 
     def read_answers(self, _iteration: int) -> bytes:
-        """Return the owners' answers; always empty, as there is one owner."""
+        """Return the owners' answers; empty, because there is one owner."""
         return b""
 
     @property
@@ -151,7 +151,7 @@ class AskingJudge:
 
 @dataclass(frozen=True)
 class TellingGenerator:
-    """A generator that tells the keeper of each answer at once, so that both work at the same time."""
+    """A generator that forwards each answer to the keeper at once, so that both work at the same time."""
 
     generator: UntrustedGenerator
     keeper: protocol.PrivateSide
@@ -167,7 +167,8 @@ class TellingGenerator:
 class RecordingJudge:
     """Wraps a judge and records its receipts.
 
-    ``require_usable`` raises if the provider sent too little for a choice; it comes before every new release.
+    ``require_usable`` raises if the provider sent too little for a choice. It is called before every new
+    release.
     """
 
     judge: Judge
@@ -175,13 +176,13 @@ class RecordingJudge:
     require_usable: Callable[[Pool], None]
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Let the judge do its public work for a new release (``UnusableError`` before paying for too little)."""
+        """Have the judge do its public work for a new release (``UnusableError`` before paying for too little)."""
         if not self.gate.has_receipt(query.iteration):
             self.require_usable(pool)
             self.judge.show(query, pool)
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Let the judge choose, and record its receipt."""
+        """Have the judge choose, and record its receipt."""
         receipt = self.judge.release(query, pool)
         self.gate.record_receipt(receipt)
         return receipt

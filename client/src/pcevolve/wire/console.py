@@ -1,4 +1,4 @@
-"""Lines for the owner of a run at a terminal; ``--verbose`` shows every fact."""
+"""Facts for the owner of a run at a terminal; ``--verbose`` shows all of them."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from pcevolve_shared.bundled import draws
 
 PUBLIC_IMAGES = "docs/public-images.md"
 NAMED = 4
-"""Number of classes that are listed by name."""
+"""Largest number of classes that are listed by name."""
 
 
 def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice | None) -> Iterator[Fact]:
-    """Yield what an owner has to know before a run: what leaves, its cost in privacy and money, what is public."""
+    """Yield the facts to know before a run: what is sent, its cost in privacy and money, what becomes public."""
     paid, method, reason = (
         list_paid_events(plan),
         find_method(plan.method.name).summary,
@@ -72,7 +72,7 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
 
 
 def _detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) -> Iterator[Fact]:
-    """Yield the facts that ``--verbose`` adds: reasons for choices, and how the API is asked."""
+    """Yield the facts that ``--verbose`` adds: reasons for choices, and settings of the requests."""
     method, kind = find_method(plan.method.name), plan.modality.nouns.one
     why = f" (auto: {encoder_reason})" if encoder_reason else ""
     if plan.encoder.name:
@@ -95,7 +95,7 @@ def _detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) ->
 
 
 def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
-    """Describe the settings of images, or length and blanks of texts, and what the provider recommends."""
+    """Describe the settings of images, or length and blanks of texts, and the provider's recommendations."""
     degrees = (
         f"{plan.method.strengths[0]:g} to {plan.method.strengths[-1]:g}" if plan.method.strengths else ""
     )
@@ -104,7 +104,7 @@ def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
 
 
 def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
-    """Return, by title, the cost of the first images and of the whole run so far and to come."""
+    """Return, by title, the cost of the first images and of the complete run, including what is already sent."""
     look, rest = meter.forecast(plan.opening), meter.forecast(plan.calls.values())
     unknown = "" if rest.cost is not None or meter.nearby else " (provider.price says it beforehand)"
     whole = "cost of the rest" if meter.images else "cost of the whole run"
@@ -120,13 +120,13 @@ def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
 
 
 def spell_costs(plan: PublicPlan, meter: Meter) -> str:
-    """Describe the cost of the first images and of the whole run in one line."""
+    """Describe the cost of the first images and of the complete run in one line."""
     costs = forecast_costs(plan, meter).items()
     return "; ".join(f"{title.removeprefix('cost ').removeprefix('of ')}: {cost}" for title, cost in costs)
 
 
 def warn_of_domain(domain: str, domains: Sequence[str]) -> str:
-    """Say that a model does not draw a domain, which domains it draws, and which other models there are."""
+    """State that a model does not draw a domain, which domains it draws, and where to find other models."""
     return (
         f"this model does not draw {domain!r}: it knows {printable(', '.join(domains))}, and draws one of these for "
         f"any other words. Use a model that knows your domain, or public images of it: {PUBLIC_IMAGES}"
@@ -134,12 +134,12 @@ def warn_of_domain(domain: str, domains: Sequence[str]) -> str:
 
 
 def is_paid(meter: Meter) -> bool:
-    """True if a run may cost money: its API is elsewhere, or has a price."""
+    """True if a run may cost money, because its API is remote or has a price."""
     return not meter.nearby or meter.allowance.price is not None
 
 
 def describe_plan(plan: PublicPlan, paid: Sequence[Event], greetings: int) -> Iterator[Line]:
-    """Yield what leaves, with which promise, and what is public."""
+    """Yield what is sent, under which guarantee, and what becomes public."""
     yield "sends", _say_sent(plan, greetings)
     yield "privacy", _price(plan, paid)
     text = (
@@ -188,7 +188,7 @@ def _say_sent(plan: PublicPlan, greetings: int) -> str:
 
 
 def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
-    """Say what a run promises, and what the promise means."""
+    """State a run's guarantee and its meaning."""
     if not plan.secure:
         return NO_GUARANTEE
     if not paid:
@@ -199,7 +199,7 @@ def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
 
 
 def report_early_stop(folder: RunFolder) -> StoppedError:
-    """Return the error for a run that was stopped before it sent a prompt, or before it was resumed."""
+    """Return the error for a run that was stopped before its first prompt, or before it was resumed."""
     if folder.has_plan():
         return StoppedError("stopped: no privacy budget was spent meanwhile", _say_how_to_go_on(folder.root))
     return StoppedError(
@@ -208,20 +208,20 @@ def report_early_stop(folder: RunFolder) -> StoppedError:
 
 
 def report_stop(root: Path, plan: PublicPlan, receipts: Sequence[Receipt]) -> StoppedError:
-    """Return the error for a run that was stopped on its way, with what it has spent."""
+    """Return the error for a run that was stopped midway, with the budget spent so far."""
     state = f"after {len(receipts)} of {len(plan.releases)} releases: {_say_spent(plan, receipts)}"
     return StoppedError(f"stopped {state}; all of it is on record", _say_how_to_go_on(root))
 
 
 def say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
-    """Say what a run has spent, as a sentence without its full stop."""
+    """State what a run has spent, as a sentence without its full stop."""
     if all(event.free for receipt in receipts for event in receipt.events):
         return "no privacy budget was spent"
     return f"nothing more was spent: {_say_spent(plan, receipts)}"
 
 
 def _say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
-    """Say what was spent, or what the run protects where ε is not defined."""
+    """State the budget spent; for an INSECURE run, state that no ε is counted."""
     events = [event for receipt in receipts for event in receipt.events]
     if not plan.secure:
         return "an INSECURE run counts no epsilon"
@@ -233,7 +233,7 @@ def _say_how_to_go_on(root: Path) -> str:
 
 
 def note_answers(plan: PublicPlan, record: RunReader, api_dialect: Dialect) -> Iterator[str]:
-    """Yield the API's remarks on its first answers that the answers themselves do not show."""
+    """Yield the API's remarks on its first answers that the answers' outputs do not show."""
     calls = {call.slot: call for call in plan.opening if call.slot in record.outputs}
     answers = [
         entry.record

@@ -1,7 +1,4 @@
-"""One run on the runner's side: from checked options to a published dataset.
-
-The keeper is asked for private work.
-"""
+"""One run on the runner's side, from checked options to a published dataset; the keeper does the private work."""
 
 from __future__ import annotations
 
@@ -43,14 +40,14 @@ FINISHED = (("finished", "this run is finished already; nothing more is sent or 
 
 
 class Owners(Protocol):
-    """The owners of a run of several, as the runner sees them."""
+    """Several owners of one run, as the runner sees them."""
 
     def make_judge(self, keeper: protocol.PrivateSide, head: Callable[[], str]) -> AskingJudge:
-        """Return a judge that asks all of them."""
+        """Return a judge that requests answers from all owners."""
         ...
 
     def wait(self, plan: PublicPlan) -> None:
-        """Wait until all have agreed to a plan, which is on record."""
+        """Wait until all owners have agreed to a plan, which is on record."""
         ...
 
 
@@ -60,7 +57,7 @@ def carry_out(
     """Carry out a run, or the rest of one, in a claimed folder; return its plan, its result and its summary.
 
     Args:
-        owners: The owners of the private data, if there are several; the keeper then has no data.
+        owners: The owners of the private data if there are several; the keeper then has no data.
     """
     started = time.monotonic()
     with _open_session(job, keeper, audience, owners=owners) as (judge, session):
@@ -68,7 +65,7 @@ def carry_out(
             with keep_live_page(job.folder, audience) as watched:
                 session = replace(session, audience=watched)
                 doubt = session.show_opening()
-                # Asked on the first start only: on a resumed run the owner has seen the images.
+                # Only on the first start, because the owner of a resumed run has already seen the images.
                 if not session.begun:
                     require_liking(session.plan, job, doubt, audience.person)
                 evolved = session.run_loop()
@@ -85,14 +82,14 @@ def look(job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience) -> No
 
 @dataclass(frozen=True)
 class Session:
-    """A running run, whose plan is fixed.
+    """A run whose plan is fixed.
 
     Attributes:
-        begun: Whether its plan was on record before.
-        done: Whether its dataset was released before.
-        title: Title of its progress bar.
-        say_spent: Says what it has spent so far, as a sentence without its full stop.
-        generator: The gate, which also tells the judge of each answer.
+        begun: Whether the plan was already on record.
+        done: Whether the dataset was already released.
+        title: Title of the progress bar.
+        say_spent: Returns what the run has spent so far, as a sentence without its full stop.
+        generator: The gate, which also forwards each answer to the judge.
         keeper: The keeper of the private data; None without private data.
     """
 
@@ -114,10 +111,10 @@ class Session:
         """Get the first images, unless they are on record, and show them; no private data is used.
 
         Returns:
-            A doubt that the owner should hear; empty for none.
+            A doubt about the images for the owner; empty for none.
 
         Raises:
-            ProviderError: No usable answer.
+            ProviderError: There was no usable answer.
             UnusableError: Too few images can be used, or all are the same.
         """
         plan, many, console = self.plan, self.plan.modality.nouns.many, self.audience.console
@@ -169,7 +166,7 @@ class Session:
         self.connection.gate.finish(self._assess())
         record = RunReader.strict(folder.root)
         if not folder.finished:
-            # After a crash, a complete release may be there: it is never overwritten.
+            # After a crash, a complete release may exist; it is never overwritten.
             publish(folder.release, DatasetRelease.of(record, evolved.dataset), self.transcript.bodies.file)
         write_report(record)
         result = {
@@ -189,9 +186,9 @@ class Session:
         return result
 
     def _require_usable(self, pool: Pool, *, is_dataset: bool = False) -> None:
-        """Stop the run if too few of the newest candidates can be used; warn of the ones left out.
+        """Stop the run if too few of the newest candidates can be used; otherwise warn of those left out.
 
-        After the first release nothing stops it: a run that has paid keeps its result.
+        After the first release nothing stops the run here, because a run that has paid keeps its result.
         """
 
         def spent() -> str:
@@ -203,7 +200,7 @@ class Session:
             self.audience.console.print(f"WARNING: {note}")
 
     def _say_end(self, evolved: Evolved, pool: Pool) -> str:
-        """Say why a run ends before its plan does, and with how many rounds done."""
+        """State why a run ends before its plan does, and how many rounds it has done."""
         plan = self.plan
         done = count_rounds(plan, (each.iteration for each in evolved.receipts))
         rest = (
@@ -227,14 +224,14 @@ def _open_session(
     only_look: bool = False,
     owners: Owners | None = None,
 ) -> Iterator[tuple[AskingJudge, Session]]:
-    """Have the keeper check the budget for the whole plan, greet the API, and fix the plan.
+    """Have the keeper check the budget for the complete plan, greet the API, and fix the plan.
 
-    The keeper does its private work before the greeting where it can; work that needs the plan takes whole
+    The keeper does its private work before the greeting if possible. Work that needs the plan takes whole
     ticks of time.
     """
     folder, console, address = job.folder, audience.console, make_address(job.settings.provider, job.key)
     try:
-        # The run id is sent to the provider: it is random, so that it says nothing of other runs.
+        # The run id is sent to the provider. It is random, so that it reveals nothing about other runs.
         run_id = RunReader.strict(folder.root).opened.run_id if folder.has_plan() else secrets.token_hex(16)
         prepared = keeper.prepare(protocol.Prepare(run_id=run_id))
         with (
@@ -255,7 +252,7 @@ def _open_session(
                     lay_out_facts(facts, audience.verbose, heading if audience.verbose else None, resumed)
                 )
             calls = plan.opening if only_look else tuple(plan.calls.values())
-            # Doubts are raised once, before the plan goes on record.
+            # Doubts are raised once, before the plan is on record.
             doubts = () if begun else list_doubts(plan)
             approve(connection, calls, job.settings.provider.yes, doubts, audience.person)
             if not begun:
@@ -288,7 +285,7 @@ def _settle_batch(
     plan: PublicPlan,
     console: Console,
 ) -> PublicPlan:
-    """Ask for one text a request if the API takes no count; only a request for two shows whether it does."""
+    """Request one text at a time if the API takes no number; only a request for two shows whether it does."""
     is_known = job.settings.provider.fields is not None
     if is_known or all(call.count == 1 for call in plan.calls.values()):
         return plan

@@ -1,8 +1,8 @@
 """A run that starts from a release: it makes variations of the images that another run released.
 
-It reads no private data, asks no ledger and spends no budget. The plan names each image by its digest. That
-the images are a release's is checked here before anything is sent, and again by an audit that has the source
-run.
+The run reads no private data, uses no ledger and spends no budget. The plan names each image by its digest.
+Before anything is sent, the images are checked to be those of the release. An audit that has the source run
+checks this again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _NobodyAsked:
         """Do nothing."""
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Fail: such a run has no release."""
+        """Raise an error, because such a run has no release."""
         raise AssertionError("a run that starts from a release makes none of its private data")
 
 
@@ -57,13 +57,14 @@ def follow(job: RunnerJob, audience: Audience, begin: Callable[[], None]) -> dic
     """Carry out a run that starts from a release, or the rest of one, in a claimed folder.
 
     Args:
-        begin: Has the owner's options stored; called after the owner agreed and before the plan is on record.
+        begin: Has the owner's options stored; called after the owner agreed and before the plan is on
+            record.
 
     Returns:
-        Its summary.
+        The run's summary.
 
     Raises:
-        ClientError: Why it ended; it can be resumed.
+        ClientError: The reason for an early end; the run can be resumed.
     """
     started = time.monotonic()
     with (
@@ -85,7 +86,7 @@ def preview_following(job: RunnerJob, audience: Audience, begin: Callable[[], No
 def _open(
     job: RunnerJob, audience: Audience, begin: Callable[[], None], only_look: bool = False
 ) -> Iterator[Session]:
-    """Greet the API, and fix the plan, or take the recorded one."""
+    """Greet the API, and fix the plan; a resumed run keeps the recorded plan."""
     settings, folder = job.settings, job.folder
     require(job.api_dialect.abilities, VARIES)
     address = make_address(settings.provider, job.key)
@@ -168,14 +169,14 @@ def plan_run(source: SourceRun, settings: PublicConfig, run_id: str, library: Li
 
 
 def _choose_words(before: PublicPlan, settings: PublicConfig, name: str) -> str:
-    """Return the given words about the provider, else the source's if the provider is the same."""
+    """Return the given statements about the provider; by default the source's, if the provider is the same."""
     given: str = getattr(settings.provider, name)
     is_same = settings.provider.api == before.provider.api
     return given or (getattr(before.provider, name) if is_same else "")
 
 
 def _choose_strength(before: PublicPlan, wanted: float | None) -> float | None:
-    """Return the strength of all variations: the user's, else the source's last; None if the API takes none."""
+    """Return the strength of all variations: the user's, else the source's last one; None if the API takes none."""
     if not before.modality.is_graded:
         if wanted is not None:
             raise UsageError(
@@ -189,7 +190,7 @@ def _choose_strength(before: PublicPlan, wanted: float | None) -> float | None:
 
 
 def _introduce(plan: PublicPlan, settings: PublicConfig, connection: ProviderConnection) -> Iterator[Line]:
-    """Yield what an owner has to know first: what is varied, what leaves, what it costs."""
+    """Yield the facts to know before the run: what is varied, what is sent, and the cost."""
     start, nouns, meter = plan.start, plan.modality.nouns, connection.meter
     assert start is not None
     count = sum(map(len, start.images))

@@ -34,7 +34,7 @@ PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY",
 
 @dataclass(frozen=True)
 class RunnerJob:
-    """A runner's orders; ``key`` opens the API."""
+    """A runner's orders; ``key`` is the key to the API."""
 
     settings: PublicConfig
     folder: RunFolder
@@ -63,7 +63,8 @@ def open_record(folder: RunFolder) -> Iterator[Transcript]:
     """Open a run's record for writing, in a claimed folder; remove the files of a run that never fixed its plan.
 
     Raises:
-        TranscriptError: A stored file is missing or changed, or the release folder does not match the record.
+        TranscriptError: A stored file is missing or changed, or the release folder does not match the
+            record.
     """
     if folder.has_plan():
         run = RunReader.strict(folder.root)
@@ -78,7 +79,7 @@ def open_record(folder: RunFolder) -> Iterator[Transcript]:
 
 
 def _require_stored_files(run: RunReader) -> None:
-    """Refuse to resume if a stored file is missing or changed: the finished dataset would lack it."""
+    """Refuse to resume if a stored file is missing or changed, because the finished dataset would lack it."""
     for name in run.stored:
         try:
             run.bodies.file(name)
@@ -116,7 +117,7 @@ def connect(
 
 
 def greet(job: RunnerJob, gate: Gate, run_id: str) -> protocol.Settle:
-    """Greet the API, and refuse a model that cannot do the run; return what it states about itself."""
+    """Greet the API, and refuse a model that cannot do the run; return the API's statements about itself."""
     provider, api_dialect, greeting = job.settings.provider, job.api_dialect, gate.questions.hello(run_id)
     if not provider.greeting:
         return protocol.Settle()
@@ -128,7 +129,7 @@ def greet(job: RunnerJob, gate: Gate, run_id: str) -> protocol.Settle:
 
 
 def note_greeting(api_dialect: Dialect, model: str, greeting: bytes) -> protocol.Settle:
-    """Return what an API states about itself and a model in its answer to the first question."""
+    """Return an API's statements about itself and a model, from its answer to the greeting."""
     return protocol.Settle(
         size=api_dialect.native_size(model, greeting),
         library=api_dialect.library(model, greeting),
@@ -139,12 +140,12 @@ def note_greeting(api_dialect: Dialect, model: str, greeting: bytes) -> protocol
 
 
 def _make_patience(provider: PublicProvider, console: Console) -> RetryPolicy:
-    """Return how long to retry an API that does not answer, and how to tell the owner."""
+    """Return the policy for retries of an API that does not answer, and for notices to the owner."""
     usual = RetryPolicy(
         provider.patience, provider.first_contact, lambda notice: console.print(notice.message)
     )
-    # A proxy of the environment is not used: other programs' settings must not redirect private runs. A hint
-    # is enough.
+    # A proxy of the environment is not used, because other programs' settings must not redirect private runs;
+    # the message only hints at it.
     ignored = next((name for name in PROXIES if name in os.environ), None)
     if provider.proxy is not None or ignored is None:
         return usual

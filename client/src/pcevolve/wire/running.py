@@ -1,4 +1,4 @@
-"""The runner's process: from its orders to the summary. It is not told what it may not know."""
+"""The runner's process, from its orders to the summary; the orders contain nothing private."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from pcevolve.wire.following import follow, preview_following
 from pcevolve.wire.reaching import RunnerJob
 
 _MOST_KEPT: Final = 2**24
-"""Most bytes of decoded images that are kept."""
+"""Largest number of bytes of decoded images that are kept."""
 
 
 @dataclass(frozen=True)
 class _Owner:
-    """The owner, behind the process that started this one."""
+    """The owner, reached through the process that started this one."""
 
     pipe: Pipe
     there: bool
 
     def is_there(self) -> bool:
-        """True if somebody can answer."""
+        """True if a person can answer."""
         return self.there
 
     def agrees(self, question: str) -> bool:
-        """Have the question asked."""
+        """Have the parent process ask the question."""
         self.pipe.send("ask", json.dumps({"question": question}))
         return bool(json.loads(self.pipe.receive()[1]))
 
     def tell(self, progress: Progress) -> None:
-        """Pass the progress on."""
+        """Forward progress to the parent process."""
         self.pipe.send("progress", json.dumps(asdict(progress)))
 
 
@@ -58,7 +58,7 @@ def _announce(up: Pipe) -> None:
 
 
 def run(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pipe) -> None:
-    """Be the runner of a run."""
+    """Run as the runner of a run."""
     keeper = RemoteKeeper(across, partial(up.send, "begun"))
 
     def go(job: RunnerJob, audience: Audience) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def run(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pip
 
 
 def vary(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, _across: Pipe) -> None:
-    """Be the runner of a run that starts from a release, which has no keeper."""
+    """Run as the runner of a run that starts from a release, which has no keeper."""
 
     def go(job: RunnerJob, audience: Audience) -> dict[str, Any]:
         if orders["only_look"]:

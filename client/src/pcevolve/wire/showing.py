@@ -1,8 +1,8 @@
-"""What is shown while a run goes on, all of it public: a progress bar, the first images or texts, and the live page.
+"""Public output while a run is in progress: a progress bar, the first images or texts, and the live page.
 
-``RUN/live.html`` reloads itself. It is made from the record and from the progress messages. Its own thread
-writes it at most twice a second and in at most a twentieth of the time, so that it does not slow the run.
-Errors of the page do not stop the run.
+``RUN/live.html`` reloads itself. It is made from the record and from progress messages. A separate thread
+writes the page at most twice a second and in at most a twentieth of the time, so that it does not slow the
+run. Errors of the page do not stop the run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.words import summarise_prompts
 
 MOST = 4
-"""Number of examples of a class in a terminal, where half a character is a pixel and a text has a line."""
+"""Number of examples per class in a terminal, where half a character is a pixel and a text has one line."""
 
 
 def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
@@ -63,7 +63,7 @@ def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
 
 
 class RunProgress:
-    """A progress bar with ETA, or in a log file a line every ten seconds; ``recorded`` calls are not counted."""
+    """A progress bar with remaining time, or in a log a line every ten seconds; ``recorded`` calls are not counted."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class RunProgress:
             self._console.print(f"{stage}: {self._done}/{self._total} {many}, {left} left")
 
     def released(self, receipt: Receipt) -> None:
-        """Count what one release spent."""
+        """Add what one release spent to the progress."""
         self._events.extend(receipt.events)
         self._progress()
 
@@ -140,9 +140,9 @@ class RunProgress:
 
 
 PAUSE_SECONDS = 0.5
-"""Least time between two writings of the page."""
+"""Shortest time between two writings of the page."""
 PAUSE_RATIO = 20
-"""The pause is this many times as long as the last writing, which takes seconds for long records with large images."""
+"""Factor from the duration of the last writing to the pause; long records with large images take seconds to write."""
 SCREENS = {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"}
 """A browser can be shown if one of these variables is set."""
 
@@ -156,11 +156,11 @@ class LivePage:
     _over: threading.Event = field(default_factory=threading.Event)
 
     def take_in(self, progress: Progress) -> None:
-        """Take in a progress message."""
+        """Register a progress message."""
         self.standing = replace(self.standing, left=progress.left, cost=progress.bill)
 
     def follow(self) -> None:
-        """Write the page whenever record or progress have changed, until ``end``."""
+        """Write the page whenever record or progress have changed, until ``end`` is called."""
         written, pause = self._state, PAUSE_SECONDS
         while not self._over.wait(pause):
             if written != (state := self._state):
@@ -187,10 +187,10 @@ class LivePage:
 
 @contextmanager
 def keep_live_page(layout: RunLayout, audience: Audience) -> Iterator[Audience]:
-    """Keep a run's page up to date while the run goes on, and show on it how the run ended.
+    """Keep a run's page up to date while the run is in progress, and show at the end how it ended.
 
     Yields:
-        The audience, which now includes the page.
+        The audience, extended by the page.
     """
     page = LivePage(layout)
     page.write()
@@ -212,8 +212,8 @@ def keep_live_page(layout: RunLayout, audience: Audience) -> Iterator[Audience]:
 
 
 def show_page(page: Path, console: Console) -> None:
-    """Print where a page is, and open it in the browser if there is a screen."""
+    """Print the page's location, and open the page in the browser if there is a display."""
     console.print(f"this page shows the run: {page}")
-    # Without a screen the standard library would open a browser for terminals.
+    # Without a display, the standard library would open a text browser in the terminal.
     if sys.platform in ("darwin", "win32") or not SCREENS.isdisjoint(os.environ):
         open_in_browser(page.absolute().as_uri())

@@ -1,1 +1,1 @@
-"""The network of a run of several owners: the coordinator's door, and an owner's connection to it; no private files."""
+"""The network of a run of several owners: the coordinator's server and an owner's connection; no private files."""

@@ -1,4 +1,4 @@
-"""The coordinator's runner process: asks all owners, and has their answers added up."""
+"""The coordinator's runner process: requests answers from all owners, and has them added up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pcevolve.wire.running import work
 
 
 class AddingSide(protocol.PrivateSide, Protocol):
-    """The coordinator's side without private data, which makes the plan and adds answers up, as its runner sees it."""
+    """The coordinator's side without private data, as its runner sees it; it makes the plan and adds answers up."""
 
     def ask(self, asked: Ask) -> Asked:
         """See ``Ask``."""
@@ -51,16 +51,16 @@ class RemoteCoordinator(RemoteKeeper):
 
 
 Gather = Callable[[Question, Sequence[Exchange]], tuple[SignedAnswer, ...]]
-"""Asks all owners, and waits until each has answered."""
+"""Requests answers from all owners, and waits until each has answered."""
 
 
 @dataclass
 class AddingJudge(AskingJudge):
-    """A judge that asks all owners for each access of a release, one after the other.
+    """A judge that requests all owners' answers for each access of a release, one access after the other.
 
     Attributes:
         side: Makes questions, and turns answers into releases.
-        gather: Asks the owners.
+        gather: Requests the owners' answers to a question.
     """
 
     side: AddingSide = field(kw_only=True)
@@ -68,7 +68,7 @@ class AddingJudge(AskingJudge):
     _answered: dict[int, bytes] = field(default_factory=dict)
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Have a release added up; a recorded one is returned without asking."""
+        """Have a release added up; a recorded release is returned without new questions."""
         head, exchanges = self.head(), list[Exchange]()
         while query.iteration not in self.paid:
             asked = self.side.ask(Ask(iteration=query.iteration, head=head, exchanges=tuple(exchanges)))
@@ -85,28 +85,28 @@ class AddingJudge(AskingJudge):
         return released.receipt
 
     def read_answers(self, iteration: int) -> bytes:
-        """Return the owners' answers for a release, as stored; empty for one that was on record."""
+        """Return the owners' answers for a release, as stored; empty for a release that was already on record."""
         return self._answered.get(iteration, b"")
 
 
 @dataclass(frozen=True)
 class OwnersAtDoor:
-    """The owners who connect to a door."""
+    """The owners who connect to a coordinator's door."""
 
     side: AddingSide
     door: Door
 
     def make_judge(self, keeper: protocol.PrivateSide, head: Callable[[], str]) -> AddingJudge:
-        """Return a judge that asks them."""
+        """Return a judge that requests the owners' answers."""
         return AddingJudge(keeper, head, side=self.side, gather=self.door.gather)
 
     def wait(self, plan: PublicPlan) -> None:
-        """Wait until all have agreed."""
+        """Wait until all owners have agreed."""
         self.door.wait(plan)
 
 
 def run(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pipe) -> None:
-    """Be the runner of a coordinator."""
+    """Run as the runner of a coordinator."""
     side = RemoteCoordinator(across, partial(up.send, "begun"))
 
     def go(job: RunnerJob, audience: Audience) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""An owner's copy of the coordinator's record: files first, then the lines that name them; in the end its release."""
+"""An owner's copy of the coordinator's record: files first, then the lines that name them, at the end the release."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Copy:
     """
 
     def __init__(self, folder: RunFolder) -> None:
-        """Continue an existing copy, without a last line that a crash cut off."""
+        """Continue an existing copy, without an incomplete last line that a crash left."""
         self._folder, self._bodies = folder, Bodies(folder.bodies)
         self.lines, self.head, self.kinds = 0, GENESIS, set[str]()
         folder.bodies.mkdir(parents=True, exist_ok=True)
@@ -57,13 +57,13 @@ class Copy:
         return FINISHED in self.kinds
 
     def extend(self, data: bytes, fetch: Callable[[str], bytes]) -> bool:
-        """Add lines, each of which has to follow the one before; True if a release is among them.
+        """Add lines, each of which must follow the one before; return True if a release is among them.
 
         Args:
             fetch: Returns a stored file by its digest.
 
         Raises:
-            TranscriptError: The lines do not follow, or a file does not match its digest.
+            TranscriptError: The lines do not follow each other, or a file does not match its digest.
         """
         releases = False
         for raw in data.splitlines(keepends=True):
@@ -94,7 +94,7 @@ class Copy:
 
 
 def publish_copy(folder: RunFolder) -> dict[str, Any]:
-    """Write release and report of a closed record, from the record alone, and return the summary."""
+    """Write release and report of a closed record, from the record alone, and return the run's summary."""
     record = RunReader.strict(folder.root)
     plan = record.require_plan()
     usability = UsableRule(plan, record.bodies.file)

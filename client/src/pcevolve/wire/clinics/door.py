@@ -1,6 +1,6 @@
-"""The coordinator's door: owners read the record here, and leave their signed answers.
+"""The coordinator's door, its server for owners: here owners read the record and leave their signed answers.
 
-Only owners of the roster are let in. They learn the record, and the other owners' answers, which reveal
+Only owners of the roster are admitted. They see the record and the other owners' answers, which reveal
 nothing alone. The door waits for all owners of the roster.
 """
 
@@ -25,15 +25,15 @@ from pcevolve.public.transcript.chain import GENESIS, StoredFiles
 from pcevolve.wire.clinics.guests import TLS_FAULTS
 
 MOST_LINES_BYTES: Final = 2**24
-"""Most bytes of the record in one reply."""
+"""Largest number of bytes of the record in one reply."""
 _PATIENCE_SECONDS: Final = 60.0
-"""Time for which the end of a run waits until every owner has heard it."""
+"""Longest wait at the end of a run until every owner has been informed."""
 _SILENCE_SECONDS: Final = 60.0
-"""After this silence an owner is reported as missing."""
+"""Interval at which the missing owners are reported."""
 
 
 class DeniedError(Exception):
-    """Raised where somebody is not let in, or sends a message that is not allowed now."""
+    """Raised if a client is not admitted, or sends a message that is not allowed now."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -41,14 +41,14 @@ class DeniedError(Exception):
 
 
 class RecordLines:
-    """The lines of a record that is still written, by their position."""
+    """The lines of a record that is still being written, by their position."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._log = folder.log
         self._ends, self._heads, self._read = [0], [GENESIS], 0
 
     def find_news(self, lines: int, head: str) -> bytes:
-        """Return what follows the first lines; ``DeniedError`` if these are not the record's."""
+        """Return the lines after the first ``lines``; ``DeniedError`` if ``head`` is not the digest of these."""
         self._look()
         if lines >= len(self._ends) or self._heads[lines] != head:
             raise DeniedError(
@@ -80,7 +80,8 @@ class Door:
         """Start without owners, until a plan names them.
 
         Args:
-            tell: Told, in a sentence, who came, agreed, and is waited for; nothing of it is private.
+            tell: Called with a sentence when an owner joins, agrees, or is waited for; nothing in it is
+                private.
         """
         self._folder, self._version, self._tell = folder, version, tell
         self._changed = threading.Condition()
@@ -112,7 +113,7 @@ class Door:
         self._wait_for(lambda: self._list_others(self._agreed), "to agree")
 
     def gather(self, question: Question, before: Sequence[Exchange]) -> tuple[SignedAnswer, ...]:
-        """Ask all owners, and wait until each has answered.
+        """Publish a question, and wait until every owner has answered it.
 
         Raises:
             UsageError: An owner refuses; what was paid for is on record.
@@ -126,7 +127,7 @@ class Door:
             return tuple(self._answers[place] for place in sorted(self._answers))
 
     def finish(self, figures: dict[str, Any]) -> None:
-        """Announce the end of the run, and wait a while until every owner has heard it."""
+        """Announce the end of the run, and wait for a limited time until every owner has been informed."""
         end = time.monotonic() + _PATIENCE_SECONDS
         with self._changed:
             self._figures = figures
@@ -139,10 +140,10 @@ class Door:
                 )
 
     def hear(self, sync: Sync) -> News:
-        """Take in an owner's message, and answer when there is news, or after a while.
+        """Process an owner's message, and answer when there is news, or after a limited time.
 
         Raises:
-            DeniedError: The sender is not an owner of the roster, or its message is not true.
+            DeniedError: The sender is not an owner of the roster, or its message is invalid.
         """
         with self._changed:
             try:
@@ -165,7 +166,7 @@ class Door:
             raise DeniedError(404, "the record has no such file") from None
 
     def note_fault(self, reason: str | None) -> None:
-        """Report once why an unknown client could not start a TLS connection."""
+        """Report the TLS error of an unknown client, once for each error."""
         fault = TLS_FAULTS.get(reason or "")
         with self._changed:
             if fault is None or fault in self._faults:
@@ -174,7 +175,7 @@ class Door:
         self._tell(f"somebody could not join: {fault}")
 
     def admits(self, place: int, token: bytes) -> bool:
-        """True if an owner of the roster has signed this token (``DeniedError`` while there is no plan)."""
+        """True if an owner of the roster signed this token (``DeniedError`` while there is no plan)."""
         with self._changed:
             self._require_plan()
             return self._clinics.has_signed(place, state_presence(self._clinics.digest), token)
@@ -200,7 +201,7 @@ class Door:
             raise DeniedError(403, "the key is not that of this owner in the coordinator's roster")
 
     def _tell_denied(self, sync: Sync, error: DeniedError) -> None:
-        """Report why an owner is not let in, once for each status; without its signature nobody is named."""
+        """Report why an owner is not admitted, once per status; an owner without valid signature is not named."""
         for place in range(len(self._clinics.owners)):
             report = place, error.status
             if report not in self._denied and self._has_come(place, sync):
@@ -211,7 +212,7 @@ class Door:
         return self._clinics.has_signed(place, state_presence(sync.roster), sync.token)
 
     def _take(self, sync: Sync) -> None:
-        """Store an owner's message, once the owner is let in."""
+        """Store the message of an admitted owner."""
         place = sync.owner
         if place not in self._present:
             self._tell(f"{self._name([place])} has joined")
@@ -230,7 +231,7 @@ class Door:
                 raise DeniedError(
                     403, "this answer is not signed by this owner for the question that was asked"
                 )
-            # The first answer counts: with two, somebody could choose.
+            # The first answer counts: with a choice of two, somebody could select.
             self._answers.setdefault(place, sync.answer)
 
     def _has_news(self, sync: Sync) -> bool:
@@ -257,7 +258,7 @@ class Door:
         with self._changed:
             while missing := list_missing():
                 for place, why in self._refused.items():
-                    # The kind of reason is enough here: the details are for the owner alone.
+                    # The kind of reason is enough here, because the details are for the owner alone.
                     raise UsageError(f"owner {self._name([place])} {why}; its own screen says more")
                 now = time.monotonic()
                 if now - reported > _SILENCE_SECONDS:

@@ -1,8 +1,9 @@
 """Connections at a coordinator's door: anybody may connect, and nobody can keep the owners out.
 
-A stranger is a client that has not shown an owner's signature yet. Only a few strangers are connected at the
-same time, fewer from one address, and each has some seconds for its first message. If there are too many, the
-oldest is disconnected: an owner needs its place only for one message, even among many strangers.
+A stranger is a client that has not yet shown an owner's signature. The number of connected strangers is
+limited, both in all and per address, and each has a few seconds for its first message. If there are too
+many, the oldest is disconnected. An owner is a stranger for one message only, so it gets through even among
+many strangers.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Final
 
 MOST_UNAUTHENTICATED: Final = 192
 MOST_OF_ADDRESS: Final = 64
-"""Most strangers from one IPv4 address, or from one IPv6 network (/64), which belongs to one machine."""
+"""Most strangers from one IPv4 address, or from one IPv6 network (/64), which one machine usually owns."""
 MOST_OF_OWNER: Final = 4
 UNAUTHENTICATED_SECONDS: Final = 10.0
 """Time from the connection to the end of the first message with an owner's signature."""
@@ -32,7 +33,7 @@ TLS_FAULTS: Final = {
     "TLSV1_ALERT_UNKNOWN_CA": "that machine does not trust the certificate: join with --ca-file",
     "HTTP_REQUEST": "with --certificate the address begins with https://",
 }
-"""Sentences about a client's TLS error, by OpenSSL's name for it."""
+"""Explanations of a client's TLS error, by OpenSSL's name of the error."""
 
 
 @dataclass
@@ -43,14 +44,15 @@ class _Guest:
 
 
 def end_connection(connection: socket.socket) -> None:
-    """End a connection for which another thread waits; that thread reads its end."""
+    """End a connection on which another thread waits; that thread then reads the end of the stream."""
     with suppress(OSError):
-        # Of a socket with TLS, too: its own method would take the session away from under that thread.
+        # The base class's method, because an SSLSocket's own one would end the TLS session while that thread
+        # uses it.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
 def name_address(host: str) -> str:
-    """Return the address of a machine, or its network if it has many addresses."""
+    """Return the IPv4 address of a machine, or its IPv6 network."""
     found = ip_address(host.partition("%")[0])
     if found.version == 4:
         return str(found)
@@ -71,11 +73,11 @@ class Guests:
         self._here: dict[socket.socket, _Guest] = {}
 
     def __len__(self) -> int:
-        """Connections."""
+        """Return the number of connections."""
         return len(self._here)
 
     def arrive(self, connection: socket.socket, host: str) -> None:
-        """Let a client in that is not known yet; if there are too many, one of them has to go."""
+        """Accept a client that is still a stranger; if there are too many strangers, disconnect the oldest."""
         address = name_address(host)
         with self._lock:
             counts = Counter(guest.address for guest in self._here.values() if guest.owner is None)
@@ -87,7 +89,7 @@ class Guests:
             self._here[connection] = _Guest(address, self._clock())
 
     def recognise(self, connection: socket.socket, owner: int) -> None:
-        """Register that the client is an owner, whose connection has no time limit."""
+        """Register a client as an owner, whose connection has no time limit."""
         with self._lock:
             if connection in self._here:
                 self._here[connection].owner = owner

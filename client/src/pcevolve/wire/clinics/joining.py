@@ -1,7 +1,4 @@
-"""An owner's process with the network, without private files.
-
-Carries questions in and answers out until the run ends.
-"""
+"""An owner's process with the network, without private files: forwards questions and answers until the run ends."""
 
 from __future__ import annotations
 
@@ -93,7 +90,7 @@ class Front:
     """An owner's connection to a coordinator's door."""
 
     def __init__(self, url: str, ca_file: Path | None, owner: RemoteOwner, audience: Audience) -> None:
-        """Open no connection yet; ``UsageError`` for certificates that cannot be read."""
+        """Prepare the connection without opening it; ``UsageError`` for certificates that cannot be read."""
         try:
             trusted = ssl.create_default_context(cafile=ca_file)
         except (OSError, ssl.SSLError) as error:
@@ -106,10 +103,10 @@ class Front:
         self._waits_for: tuple[str, ...] = ()
 
     def sync(self, copy: Copy, **fields: object) -> News:
-        """Send a message, and return the news; waits for a coordinator that cannot be reached.
+        """Send a message, and return the coordinator's news; keep trying while the coordinator cannot be reached.
 
         Raises:
-            UsageError: The coordinator does not let this owner in.
+            UsageError: The coordinator does not admit this owner.
         """
         word = Sync(
             version=version("pcevolve"),
@@ -131,11 +128,11 @@ class Front:
         return self._send("GET", f"{BODIES}{digest}", {}, b"", MOST_BODY_BYTES)
 
     def add_to_messages(self, **fields: object) -> None:
-        """Add fields to every message from now on: an agreement, or the latest answer."""
+        """Add fields to all later messages: an agreement, or the latest answer."""
         self._known.update(fields)
 
     def refuse(self, copy: Copy, error: ClientError) -> None:
-        """Tell the coordinator that this owner stops, and the kind of reason."""
+        """Inform the coordinator that this owner stops, with the kind of reason."""
         kind = type(error).__name__
         refusal = kind if kind in get_args(Refusal) else "ClientError"
         with suppress(ClientError, httpx.HTTPError):
@@ -206,7 +203,8 @@ def take_part(
     """Answer until the run is over; return the finished run's summary.
 
     Raises:
-        ClientError: Why it ended; what was answered stays paid, and the same command goes on from there.
+        ClientError: The reason for an early end. Answers stay paid for, and the same command continues the
+            run.
     """
     is_considered = False
     try:
@@ -232,7 +230,7 @@ def take_part(
 
 
 def _agree(owner: RemoteOwner, audience: Audience, up: Pipe) -> bytes:
-    """Have a person asked once for each plan; return the owner's signature of the plan."""
+    """Have the person asked once per plan; return the owner's signature of the plan."""
     considered = owner.consider()
     if not considered.is_agreed:
         if not audience.person.is_there():
@@ -247,7 +245,7 @@ def _agree(owner: RemoteOwner, audience: Audience, up: Pipe) -> bytes:
 
 
 def join(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pipe) -> None:
-    """Be an owner's process with the network."""
+    """Run as an owner's process with the network."""
     owner = RemoteOwner(across)
 
     def go(audience: Audience) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The coordinator's door over HTTP: connections, messages and files, all bounded before they are read."""
+"""The coordinator's door over HTTP: connections, messages and files, with limits before anything is read."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from pcevolve.wire.clinics.door import DeniedError, Door
 from pcevolve.wire.clinics.guests import Guests
 
 MOST_UNAUTHENTICATED_BYTES: Final = 2**16
-"""Most bytes read of a message before its sender is known; only an owner's answer may be longer."""
+"""Most bytes of a message that are read before its sender is known; only an owner's answer may be longer."""
 _NO_OWNER: Final = "only an owner of the roster is let in"
 _SILENT_SECONDS: Final = 60.0
-"""Time for which a connection may send nothing."""
+"""Longest time for which a connection may send nothing."""
 _BODY: Final = re.compile(re.escape(BODIES) + "([0-9a-f]{64})")
 
 
 class _Listening(ThreadingHTTPServer):
-    """Serves a door at a port that is open already."""
+    """Serves a door at a port that is already open."""
 
     daemon_threads = True
 
@@ -67,7 +67,7 @@ class _Listening(ThreadingHTTPServer):
         self.guests.dismiss_late()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        """Ignore a connection that breaks off."""
+        """Ignore a connection that breaks."""
 
 
 class _Visit(BaseHTTPRequestHandler):
@@ -75,7 +75,7 @@ class _Visit(BaseHTTPRequestHandler):
     server: _Listening
 
     def do_POST(self) -> None:
-        """Take an owner's message."""
+        """Process an owner's message."""
         self._answer(self._hear)
 
     def do_GET(self) -> None:
@@ -83,10 +83,10 @@ class _Visit(BaseHTTPRequestHandler):
         self._answer(self._give)
 
     def log_message(self, *_: object) -> None:
-        """Keep no log of addresses."""
+        """Do nothing, so that no addresses are logged."""
 
     def version_string(self) -> str:
-        """Name no library."""
+        """Return an empty string, so that no library is named."""
         return "pcevolve"
 
     def _answer(self, respond: Callable[[], bytes]) -> None:
@@ -117,7 +117,7 @@ class _Visit(BaseHTTPRequestHandler):
         return self.server.door.hear(sync).model_dump_json().encode()
 
     def _is_owner(self) -> bool:
-        """True if the request's head has an owner's signature; the connection is then the owner's."""
+        """True if the request's headers contain an owner's signature; the connection then counts as the owner's."""
         place, _, token = self.headers.get("Authorization", "").partition(" ")
         try:
             signed = base64.b64decode(token, validate=True)
@@ -140,7 +140,7 @@ class _Visit(BaseHTTPRequestHandler):
 
 
 def serve(listener: int, door: Door, certificate: Path | None, key: Path | None) -> ThreadingHTTPServer:
-    """Start serving a door in threads; ``UsageError`` if certificate or key cannot be used."""
+    """Start serving a door in threads; ``UsageError`` if the certificate or its key cannot be used."""
     server = _Listening(listener, door, None if certificate is None else _load(certificate, key))
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
     return server

@@ -1,4 +1,4 @@
-"""The one address that requests go to, with its route and key, and checks of them."""
+"""The one address that requests are sent to, with its route and key, and checks of all three."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from pcevolve.wire.providers.dialect import WireRequest
 from pcevolve_shared.reading import read_file
 
 SHORTEST_SECRET = 8
-"""In characters: a shorter key occurs in other text by chance."""
+"""Fewest characters of a key that is searched for in answers; a shorter key occurs in other text by chance."""
 _LARGEST_FILE: Final = 2**20
 _VERSION: Final = re.compile(r"v\d+[a-z]*")
 
 
 @dataclass(frozen=True)
 class Route:
-    """The route to an API: through ``proxy``, and with the authorities of ``ca_file`` alone, if given."""
+    """The route to an API: through ``proxy`` if given, and trusting the authorities of ``ca_file`` alone if given."""
 
     ca_file: Path | None = None
     proxy: str | None = None
 
     @property
     def authority(self) -> str | None:
-        """SHA-256 of the file, None without one (``UsageError`` if it cannot be read)."""
+        """SHA-256 of the file of authorities, None without one (``UsageError`` if it cannot be read)."""
         return None if self.ca_file is None else hashlib.sha256(read_certificates(self.ca_file)).hexdigest()
 
 
@@ -53,7 +53,7 @@ def read_certificates(path: Path) -> bytes:
 
 @dataclass(frozen=True)
 class Address:
-    """The one address of all requests, with route and key; ``greets``: a run begins with a greeting."""
+    """The one address of all requests, with route and key; if ``greets``, a run begins with a greeting."""
 
     base_url: str
     key: str | None = field(default=None, repr=False)
@@ -69,12 +69,12 @@ class Address:
 
     @property
     def is_nearby(self) -> bool:
-        """True if the API runs on this machine or at a private address; no name but localhost is resolved."""
+        """True if the API is on this machine or at a private address; no name except localhost is resolved."""
         return is_nearby(self.base_url)
 
     @property
     def warning(self) -> str:
-        """Warn that the key travels unencrypted over a network; empty if it does not."""
+        """Return a warning if the key is sent unencrypted over a network; else an empty string."""
         parts = urlsplit(self.base_url)
         if self.key is None or parts.scheme != "http" or is_loopback(parts.hostname or ""):
             return ""
@@ -97,12 +97,12 @@ class Address:
         return Outgoing(request.method, url, tuple(headers), request.body)
 
     def is_revealed_by(self, answer: Incoming) -> bool:
-        """True if an answer repeats the key, so that storing it would store the key."""
-        # Short keys occur by chance in base64, and every answer would be refused.
+        """True if an answer repeats the key, so that storing the answer would store the key."""
+        # Short keys occur by chance in base64; checking them would refuse every answer.
         if self.key is None or len(self.key) < SHORTEST_SECRET:
             return False
         headers = "\n".join(value for _, value in answer.headers)
-        # Both spellings: Basic sends the key in base64, and a server may echo the decoded form.
+        # Both spellings: Basic authentication sends the key in base64, and a server may echo it decoded.
         forms = {self.key, self._shown}
         return any(each in headers or _is_spelled_in(answer.body, each) for each in forms)
 
@@ -113,7 +113,7 @@ class Address:
 
 
 def _is_spelled_in(body: bytes, word: str) -> bool:
-    """True if a body contains a word, also as JSON may escape it: PHP escapes a slash, .NET a plus."""
+    """True if a body contains a word, also in JSON's escaped forms: PHP escapes a slash, .NET a plus."""
     if word.encode() in body or b"\\" not in body:
         return word.encode() in body
     spelled = (rf"(?:{re.escape(each)}|\\{re.escape(each)}|\\u00(?i:{ord(each):02x}))" for each in word)
@@ -121,7 +121,7 @@ def _is_spelled_in(body: bytes, word: str) -> bool:
 
 
 def join(base_url: str, path: str) -> str:
-    """Join an API's address and a path; a version in the address, such as ``/v1beta/openai``, replaces the path's."""
+    """Join an API's address and a path; a version in the address (``/v1beta/openai``) replaces the path's version."""
     base, (_, first, *rest) = base_url.rstrip("/"), path.split("/")
     own = any(map(_VERSION.fullmatch, urlsplit(base).path.split("/")))
     versioned = own and _VERSION.fullmatch(first)

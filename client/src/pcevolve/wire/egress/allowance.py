@@ -1,4 +1,4 @@
-"""A run's use of the provider: requests and money, counted from the record, retries included."""
+"""A run's use of the provider, in requests and money, retries included, counted from the record."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pcevolve.wire.providers.faults import may_have_made
 
 # Prices such as 0.1 have no exact float, and a limit of ten times the price must allow the tenth request.
 _ROUNDING = 1e-9
-"""Tolerance when sums of prices are compared with a limit."""
+"""Tolerance for comparing sums of prices with a limit."""
 
 
 @dataclass(frozen=True)
 class Allowance:
     """The user's limits; None for no limit.
 
-    ``cost`` is in the provider's currency; ``price`` is the cost of one image or text, for an API that does
+    ``cost`` is in the provider's currency. ``price`` is the cost of one image or text, for an API that does
     not state it.
     """
 
@@ -44,14 +44,15 @@ class CostForecast:
 
 @dataclass
 class Meter:
-    """Counts a run's usage over all its processes, and stops it before a limit is exceeded.
+    """Counts a run's usage over all its processes, and stops the run before a limit is exceeded.
 
-    A request without an answer, or with a gateway's timeout, counts at its expected cost: the provider may
-    have made its images. The sum is the most that may be due, and limits apply to it.
+    A request without an answer, or with a gateway's timeout, counts at its expected cost, because the
+    provider may have made its images. The sum is an upper bound of what is due, and limits apply to this
+    bound.
 
     Attributes:
         nearby: Whether the API is on the owner's machine or network, and may not send bills.
-        images: Images, or texts, that were received, or may have been made for a lost answer.
+        images: Number of images, or texts, that were received or may have been made for a lost answer.
     """
 
     allowance: Allowance
@@ -62,9 +63,9 @@ class Meter:
     _charged: float = field(default=0.0, init=False)
     """Cost of all answered requests."""
     _owed: int = field(default=0, init=False)
-    """Images of requests in flight, or whose answer was lost."""
+    """Number of images of requests in flight, or with a lost answer."""
     _lost: int = field(default=0, init=False)
-    """Images whose answer was lost."""
+    """Number of images whose answer was lost."""
     _dearest: float | None = field(default=None, init=False)
     """Highest reported cost of one image so far; None before the first report."""
     _untold: bool = field(default=False, init=False)
@@ -72,9 +73,9 @@ class Meter:
     _traffic: Traffic = field(init=False)
 
     def __post_init__(self) -> None:
-        """Count the usage of the run's earlier processes from the record."""
+        """Count the usage of the run's earlier processes."""
         self._traffic = Traffic(self.transcript.plan())
-        # From the record, not from a counter in a file: a limit holds over all processes of a run.
+        # From the record, not from a counter in a file, because limits apply over all processes of a run.
         for entry in self.transcript.entries:
             self.note(entry.record)
 
@@ -85,14 +86,14 @@ class Meter:
 
     @property
     def greetings(self) -> int:
-        """Number of requests so far that are not calls of the plan: questions about the API."""
-        # Counted apart, as they bring no images but are requests all the same.
+        """Number of requests so far that are not calls of the plan but questions about the API."""
+        # Counted separately: they bring no images, but they are requests.
         return sum(each.call is None for each in self._traffic.attempts)
 
     @property
     def cost(self) -> float:
         """The cost so far, as far as prices are known."""
-        # Lost answers are priced at the highest cost, not the mean: the limit protects the owner's money.
+        # Lost answers count at the highest cost, not the mean, because the limit protects the owner's money.
         return self._charged + (self._each or 0.0) * self._owed
 
     @property
@@ -106,13 +107,13 @@ class Meter:
         return self.cost if self.is_priced and not (self._owed and self._each is None) else None
 
     def bill(self) -> str:
-        """Describe usage and cost so far; an upper bound if answers were lost."""
+        """Describe usage and cost so far; as an upper bound if answers were lost."""
         return ("up to " if self._lost else "") + self.spell_price(self.images, self.known_cost)
 
     def spell_price(self, images: int, cost: float | None) -> str:
         """Describe a number of images or texts and their cost; ``cost`` is None if unknown."""
         what = MODALITIES[self.dialect.abilities.makes].nouns.count(images)
-        # A known cost is stated even where the API is near: its owner may charge for it.
+        # A known cost is stated even for a nearby API, because its owner may charge for it.
         if cost is not None:
             return f"{what}, {spell_money(cost, self.dialect)}"
         if self.nearby:
@@ -120,24 +121,24 @@ class Meter:
         return f"{what}, at your provider's price"
 
     def fix(self, plan: PublicPlan) -> None:
-        """Take the plan, which says how many images each request asks for."""
+        """Store the plan, which contains the number of images of each request."""
         self._traffic.plan = plan
 
     def require(self, slot: str) -> None:
-        """Refuse a request that would exceed a limit (``AllowanceError`` names it); it has not been sent."""
+        """Refuse a request that would exceed a limit, before it is sent (``AllowanceError`` names the limit)."""
         allowed, due = self.allowance, self._expect_cost(slot)
         if allowed.requests is not None and self.requests >= allowed.requests:
             raise AllowanceError(
                 f"the run has made {self.requests} requests, all that provider.max_requests allows; nothing is "
                 f"lost: continue with --resume RUN and a higher provider.max_requests"
             )
-        # From the first silent answer on the sum is a guess, and a limit on a guess protects nobody.
+        # After one answer without a cost, the sum is a guess, and a limit on a guess protects nobody.
         if allowed.cost is not None and self._untold:
             raise AllowanceError(
                 "the API did not say what an answer cost, so --max-cost cannot be kept; nothing is lost: continue "
                 "with --resume RUN and --set provider.price=PRICE, or without --max-cost"
             )
-        # With the next request's own cost: a limit that is checked afterwards is exceeded once.
+        # Including the next request's own cost: a limit checked afterwards would already be exceeded.
         if allowed.cost is not None and self.cost + due > allowed.cost + _ROUNDING:
             most = "up to " if self._lost else ""
             raise AllowanceError(
@@ -152,7 +153,8 @@ class Meter:
         if attempt is None:
             return
         images = self._images(attempt.sent.slot)
-        # Owed as soon as it is on record: a crash now leaves a request that may have been carried out.
+        # Owed as soon as it is on record: if the run crashes now, the request may still have been carried
+        # out.
         if attempt.outcome is None:
             self._owed += images
             self.images += images
@@ -166,16 +168,16 @@ class Meter:
             self.images -= images
 
     def list_recorded(self, plan: PublicPlan) -> frozenset[str]:
-        """List the slots of calls whose images are on record."""
+        """Return the slots of calls whose images are on record."""
         return frozenset(slot for slot in plan.calls if self.transcript.outputs(slot) is not None)
 
     def forecast(self, calls: Iterable[Call]) -> CostForecast:
-        """Forecast the rest of some calls, from public facts and the record."""
+        """Forecast the remaining requests and cost of some calls, from public facts and the record."""
         due = [call for call in calls if self.transcript.outputs(call.slot) is None]
         images = sum(call.count for call in due)
-        # Of a job one has to ask once at least.
+        # A job needs at least one request for its state.
         each = 2 if self.dialect.makes_jobs else 1
-        # The least that is needed: retries and longer jobs come on top, and are limited as they come.
+        # A lower bound: retries and longer jobs add to it, and limits apply to them as they happen.
         requests = each * len(due) + (images if self.dialect.links_images else 0)
         return CostForecast(requests, images, None if self._each is None else self._each * images)
 
@@ -186,7 +188,7 @@ class Meter:
             credit: Balance of the account; None if unknown.
 
         Raises:
-            UsageError: Names the limit that is too low, and by how much.
+            UsageError: A limit is too low; the message names it and the amount needed.
         """
         allowed = self.allowance
         total = self.requests + forecast.requests
@@ -199,7 +201,7 @@ class Meter:
                 f"--max-cost needs provider.price: this API does not say what "
                 f"{MODALITIES[self.dialect.abilities.makes].nouns.an} costs"
             )
-        # Without a price there is nothing to compare; ``is_priced`` has refused a limit already.
+        # Without a price there is nothing to compare; a limit on cost was already refused above.
         if forecast.cost is None:
             return
         whole = self.cost + forecast.cost
@@ -221,13 +223,13 @@ class Meter:
     def _may_have_made(self, attempt: Attempt) -> bool:
         """True if the provider may have made the images of an unsuccessful attempt."""
         if attempt.answer is None:
-            # Of a request that never left, such as one without a connection, nothing can be due.
+            # Nothing is due for a request that was never sent, such as one without a connection.
             return attempt.failure not in UNSENT
         return may_have_made(attempt.answer.status, self.transcript.bodies.get(attempt.answer.body))
 
     @property
     def _each(self) -> float | None:
-        """Expected cost of one image: its price, or else the highest cost so far; None if unknown."""
+        """Expected cost of one image: its price, else the highest cost so far; None if unknown."""
         return self._dearest if self.allowance.price is None else self.allowance.price
 
     def _expect_cost(self, slot: str) -> float:
@@ -235,7 +237,7 @@ class Meter:
         return (self._each or 0.0) * self._images(slot)
 
     def _cost_of(self, attempt: Attempt) -> float:
-        """Return an answer's cost: as stated, or else by the price; an error costs nothing."""
+        """Return an answer's cost, as stated or by the price; an error costs nothing."""
         slot, answer = attempt.sent.slot, attempt.answer
         images = self._images(slot)
         if answer is None or not attempt.usable or not images:
@@ -244,7 +246,7 @@ class Meter:
         if reported is None:
             self._untold |= self.allowance.price is None
             return self._expect_cost(slot)
-        # Prices may differ by size or prompt; the highest one is what a limit has to reckon with.
+        # Prices may differ by size or prompt, and a limit has to allow for the highest.
         self._dearest = max(self._dearest or 0.0, reported / images)
         return reported
 
@@ -259,5 +261,5 @@ class Meter:
 
 
 def spell_money(cost: float, dialect: Dialect) -> str:
-    """Write a sum in a provider's currency."""
+    """Return a sum as text, in a provider's currency."""
     return f"{round(cost, 4):,.10g} {dialect.currency}" if cost else "at no charge"

@@ -1,7 +1,8 @@
-"""Check what an answer may bring: images of limited size, by the requested model, and links to named hosts.
+"""Check what an answer brings: images of limited size, by the requested model, and links to named hosts.
 
-A link is text that the provider made up. It is followed once, without key, cookie or redirect, and only to a
-host that the public plan names, so that a provider cannot direct the client elsewhere. Nothing is sent here.
+A link is text that the provider wrote. It is followed once, without key, cookie or redirect, and only to a
+host that the public plan names. A provider can therefore not direct the client elsewhere. Nothing is sent
+here.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from pcevolve.wire.providers.dialect import Output
 from pcevolve_shared import limits
 
 LONGEST_NAME: Final = 200
-"""Characters of a model's name, as in a plan."""
+"""Largest number of characters of a model's name, as in a plan."""
 _PORTS: Final = {"https": 443, "http": 80}
 _HASH: Final = re.compile(r"\s*\[([0-9a-f]{6,64})\]\s*$")
-"""The beginning of a checkpoint's digest after its name, as web UIs write it."""
+"""The start of a checkpoint's digest after its name, as web UIs write it."""
 _FILE: Final = re.compile(r"\.(?:safetensors|ckpt|gguf|bin|pt|pth)$")
 _MOVING: Final = re.compile(r"[-@:](?:latest|preview|free|online|default)$")
-"""Endings of names that stand for the currently served version."""
+"""Suffixes of names that mean the currently served version."""
 _VERSION: Final = re.compile(r"[-@:]v?[0-9][0-9.\-]*$")
 
 
@@ -35,13 +36,14 @@ def follow(plan: PublicPlan, link: str) -> Outgoing:
 
     Raises:
         ProviderReplyError: The link is not a plain https address.
-        UnlistedHostError: It leads to a host that the plan does not name.
+        UnlistedHostError: The link leads to a host that the plan does not name.
     """
     parts = _parse(link)
     host, port = parts.hostname or "", parts.port
-    # The port belongs to the name: listing a host allows its default port, and no other service on it.
+    # The port is part of the name: listing a host allows its default port, and no other service on it.
     named = host if port in {None, _PORTS[parts.scheme]} else f"{host}:{port}"
-    # Plain http only on a loopback API's own machine: elsewhere anyone on the route could replace the images.
+    # Plain http is allowed only for a loopback API's own machine; elsewhere anyone on the route could replace
+    # images.
     if parts.scheme == "http" and not _is_local(plan):
         raise ProviderReplyError(f"the API's images are at {named}, but their links do not use https")
     if named not in plan.provider.image_hosts:
@@ -60,9 +62,9 @@ def require_max_size(image: bytes) -> bytes:
 
 
 def check_size(plan: PublicPlan, made: Output) -> Output:
-    """Return an image or text that is not much larger than requested; else the reason for rejecting it.
+    """Return an image or text of about the requested size; otherwise the reason for rejecting it.
 
-    An undecodable output passes as well: the judge gives it the lowest utility.
+    An output that cannot be decoded passes too: the judge gives it the lowest utility.
     """
     if isinstance(made, bytes) and (fault := find_medium(plan.modality.kind).describe_oversize(made, plan)):
         return ProviderReplyError(f"the API sent {fault}")
@@ -72,17 +74,17 @@ def check_size(plan: PublicPlan, made: Output) -> Output:
 def is_same_model(asked: str, answered: str) -> bool:
     """True if two names may mean one model.
 
-    They may differ in leading folders and owners, in a file's suffix, in a digest that one of them lacks, and
-    in a version that one of them leaves open: ``gpt-4o`` is answered by ``gpt-4o-2024-08-06``. A name longer
-    than any in a plan never matches.
+    The names may differ in leading folders and owners, in a file's suffix, in a digest that one of them
+    lacks, and in a version that one of them leaves open: ``gpt-4o`` matches ``gpt-4o-2024-08-06``. A name
+    longer than any in a plan never matches.
     """
-    # First, because the patterns take quadratic time, and this text is the provider's.
+    # First, because the patterns take quadratic time, and the provider chose this text.
     if len(answered) > LONGEST_NAME:
         return False
     one, other = asked.lower(), answered.lower()
     hashes = [found[1] for found in map(_HASH.search, (one, other)) if found]
     if len(hashes) == len((one, other)) and not hashes[0].startswith(hashes[1]):
-        # Digests of one checkpoint may have different lengths: one is a prefix of the other.
+        # Digests of one checkpoint may have different lengths, so one may be a prefix of the other.
         return hashes[1].startswith(hashes[0])
     one, other = _bare(one), _bare(other)
     fixed = _MOVING.sub("", one), _MOVING.sub("", other)
@@ -97,14 +99,14 @@ def _bare(name: str) -> str:
 
 
 def _parse(link: str) -> SplitResult:
-    """Parse a link, refusing anything that libraries might read in different ways."""
+    """Parse a link, and refuse any form that libraries might parse differently."""
     try:
         parts = urlsplit(link)
         plain = parts.username is None and parts.password is None and not parts.fragment and parts.hostname
         known = parts.scheme in _PORTS and (parts.port is None or parts.port > 0)
     except ValueError:
         plain = known = False
-    # Refused, not escaped: two libraries that escape differently would ask two different hosts.
+    # Refused, not escaped: two libraries that escape differently would contact two different hosts.
     printable = link.isascii() and link.isprintable() and not set(link) & set(' "<>\\^`{|}')
     if not (plain and known and printable):
         raise ProviderReplyError("the API answered with a link that is no plain https address")

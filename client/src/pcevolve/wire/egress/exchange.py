@@ -1,6 +1,6 @@
-"""Send one request at a time to the API, on record before it leaves; its outcome is recorded before it is used.
+"""Send one request at a time to the API. It is recorded before it is sent, and its outcome before it is used.
 
-It sends what the gate gives it. Retries resend the recorded bytes.
+Only requests from the gate are sent. Retries resend the recorded bytes.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class RecordedSender:
     """Requests and answers of one run.
 
     Attributes:
-        stopping: Set when a request failed for good, so that no other is retried.
-        closed: Set when the last request was answered: nothing is sent from then on.
+        stopping: Set when a request failed for good, so that no other request is retried.
+        closed: Set when the last request was answered; nothing is sent from then on.
     """
 
     transcript: Transcript
@@ -72,14 +72,13 @@ class RecordedSender:
     ) -> Incoming:
         """Send a request, with retries.
 
-        ``announced`` says whether the first attempt is on record already.
+        ``announced`` tells whether the first attempt is already on record.
 
         Raises:
-            EgressError: The last request of the plan was answered, or another one failed meanwhile.
-            ProviderError: No usable answer came.
+            EgressError: The last request of the plan was answered, or another request failed meanwhile.
+            ProviderError: There was no usable answer.
         """
-        # The gate announces the first attempt in the plan's order; retries are announced here, by the thread
-        # that waits.
+        # The gate announces the first attempt in the plan's order; the waiting thread announces retries here.
         due = not announced
 
         def attempt() -> Incoming:
@@ -89,28 +88,29 @@ class RecordedSender:
             due = True
             return self._outcome(slot, outgoing)
 
-        # The address without headers: the key is one of them, and the text becomes part of messages.
+        # The address without headers, because the key is a header, and this text becomes part of messages.
         return patience.until_answered(attempt, f"{outgoing.method} {outgoing.url}")
 
     def announce(self, slot: str, outgoing: Outgoing) -> None:
-        """Record an attempt before it leaves.
+        """Record an attempt before it is sent.
 
         Raises:
             EgressError: Nothing more is sent.
-            AllowanceError: It would exceed the owner's limits.
+            AllowanceError: The attempt would exceed the owner's limits.
         """
-        # The provider would see how long the work after the last answer took, which depends on private data.
+        # A request after the last answer would show how long the work in between took, which depends on
+        # private data.
         if self.closed:
             raise EgressError("the last request of the plan was answered: nothing more is sent")
         if self.stopping.is_set():
             raise EgressError("another request failed meanwhile: nothing more is sent")
-        # Limit and record under one lock: otherwise two threads could both pass a limit with room for one.
+        # Check and record under one lock; otherwise two threads could both pass a limit with room for one.
         with self.recording:
             self.meter.require(slot)
             self.put_on_record(slot, outgoing)
 
     def put_on_record(self, slot: str, outgoing: Outgoing) -> None:
-        """Record a request that is sent only once, at any limit: the one that ends a job."""
+        """Record a request without checking limits, from which requests that end jobs are exempt."""
         self._keep(
             Sent(
                 slot=slot,
@@ -123,7 +123,7 @@ class RecordedSender:
         )
 
     def try_once(self, slot: str, outgoing: Outgoing) -> None:
-        """Send an announced request once; its outcome goes on record, and changes nothing else."""
+        """Send an announced request once; its outcome is recorded and has no other effect."""
         with suppress(Busy, ClientError):
             self._outcome(slot, outgoing)
 
@@ -136,13 +136,13 @@ class RecordedSender:
             raise
         except ConnectionTroubleError as error:
             self._keep(Failed(slot=slot, reason=error.reason))
-            # A fault of the set-up, such as a certificate, which no retry mends.
+            # A fault of the configuration, such as a certificate, which no retry fixes.
             if advice := ADVICE.get(error.reason):
                 raise ProviderUnreachableError(f"{outgoing.url}: {error.reason}: {advice}") from error
-            # A connection that broke tells nothing about the request, so it is sent again.
+            # A broken connection says nothing about the request, so the request is sent again.
             raise Busy(error.reason, None) from error
-        # Before anything is stored: an answer that repeats the key would put it on disk and into what
-        # auditors get.
+        # Before anything is stored: an answer that repeats the key would put the key on disk and into
+        # auditors' copies.
         revealed = self.address.is_revealed_by(answer)
         with self.recording:
             record = self._on_record(slot, answer, revealed)
@@ -155,9 +155,9 @@ class RecordedSender:
             self.meter.note(record)
 
     def _on_record(self, slot: str, answer: Incoming, revealed: bool) -> Answered | Failed:
-        """Return the record of an answer; an answer that repeats the key is not kept."""
+        """Return the record of an answer; an answer that repeats the key is recorded as a failure."""
         if revealed:
-            # Its reason alone goes on record, as a failure: what came is not stored anywhere.
+            # Only the reason is recorded; the answer's bytes are not stored anywhere.
             return Failed(slot=slot, reason="the answer repeats the API key")
         return Answered(
             slot=slot,
@@ -168,7 +168,7 @@ class RecordedSender:
         )
 
     def _accept(self, outgoing: Outgoing, answer: Incoming, record: Answered | Failed) -> Incoming:
-        """Return an answer that the record calls a success, as the audit will.
+        """Return an answer that the record counts as a success; the audit applies the same rule.
 
         Raises:
             Busy: A retry may succeed.
@@ -181,7 +181,7 @@ class RecordedSender:
         # By the record's own rule: if run and audit judged differently, an honest run would look forged.
         if isinstance(record, Answered) and record.succeeded:
             return answer
-        # Not the body if it repeats the key: text from it may become part of a message.
+        # A body that repeats the key is left out, because its text may become part of a message.
         fault = self.dialect.fault(answer.status, answer.body if kept else b"")
         reason = require_final(answer.status, fault, answer.header("Retry-After"))
         hint = _redirect(answer) or HINTS.get(fault.reason, "")
@@ -189,7 +189,7 @@ class RecordedSender:
             hint = (
                 ": a link is followed without key or redirect, and may be out of date: --resume RUN asks anew"
             )
-        # Only at the greeting: a later 404 is about a model or an image, and not about the address.
+        # Only for the greeting: a later 404 is about a model or an image, not about the address.
         elif record.slot == GREETING_SLOT and answer.status in UNKNOWN_PATH:
             hint = f": {self.dialect.unknown}"
         raise ProviderRefusedError(f"the API refused {outgoing.method} {outgoing.url}: {reason}{hint}")
@@ -198,7 +198,7 @@ class RecordedSender:
         try:
             return self.transport.send(outgoing)
         finally:
-            # Also after a failure: the pause before the next request counts from the last contact.
+            # After a failure too, because the pause before the next request counts from the last contact.
             self.pace.note_answer()
 
 

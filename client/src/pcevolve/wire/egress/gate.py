@@ -1,8 +1,9 @@
-"""The gate: the one door through which bytes leave; the run's ``UntrustedGenerator``.
+"""The gate: the only code that lets bytes leave; the run's ``UntrustedGenerator``.
 
-The gate is told the next call of the plan and the images or texts that the call varies, and builds the request itself.
-The rulebook fixes the content, a dialect spells it, the address says where to send it. No method takes bytes, a prompt
-or a request. The gate waits for a request's turn and hands it to a ``RecordedSender``, which records and sends it.
+The gate receives the next call of the plan and the images or texts that the call varies, and builds the
+request itself. The rulebook determines the content, a dialect encodes it, and the address determines where
+it is sent. No method takes bytes, a prompt or a request. The gate waits for a request's turn and passes it
+to a ``RecordedSender``, which records and sends it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from pcevolve.wire.egress.transport import Outgoing, Transport
 from pcevolve.wire.providers.dialect import Dialect
 
 CANCEL_SECONDS: Final = 5.0
-"""Longest wait for answers to requests that end jobs, once somebody wants a run to stop."""
+"""Longest wait for answers to requests that end jobs, after a run was told to stop."""
 
 
 class Gate:
@@ -88,20 +89,20 @@ class Gate:
         lineage: Lineage | None = None,
         answered: Callable[[int], bytes] = lambda iteration: b"",
     ) -> None:
-        """Fix the plan; a resumed run must have the one on record.
+        """Fix the plan; a resumed run must have the recorded plan.
 
         Args:
-            committed: Asks the ledger whether it has committed exactly this receipt.
-            measured: Returns the paid measurement of a round; it goes on record with the receipt.
-            lineage: An empty one, which decides from the answers whether the run ends early. The loop must
-                not decide, because its provider sees when a run ends.
-            answered: Returns several owners' answers for a release; they go on record with it.
+            committed: Returns whether the ledger has committed exactly this receipt.
+            measured: Returns the paid measurement of a round, which is recorded with the receipt.
+            lineage: An empty lineage, which decides from the answers whether the run ends early. The loop
+                must not decide, because the provider sees when a run ends.
+            answered: Returns several owners' answers for a release, which are recorded with it.
 
         Raises:
-            EgressError: Another plan is on record, or a receipt that the ledger does not know, or this gate
-                has begun: the source of payments cannot change.
+            EgressError: Another plan is on record, the ledger does not know a recorded receipt, or this
+                gate has already begun, in which case the source of payments cannot change.
         """
-        # Compared whole: one other word in a plan gives other requests, which the record could not explain.
+        # Compared as a whole: a single changed word gives other requests, which the record could not explain.
         known = self._transcript.plan()
         if known not in (None, plan):
             raise EgressError("this run is on record with another plan: start a new one with another --out")
@@ -115,7 +116,8 @@ class Gate:
     def _fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Take a plan that is on record, and check that every receipt on record was paid for."""
         self._policy.fix(plan, committed)
-        # At every start: a transcript with receipts of another ledger is refused before anything is sent.
+        # At every start, so that a transcript with another ledger's receipts is refused before anything is
+        # sent.
         for entry in self._transcript.entries:
             if isinstance(entry.record, RecordedRelease):
                 self._policy.require_committed(entry.record.receipt)
@@ -123,7 +125,7 @@ class Gate:
         self._losses = LossCount(plan)
         self._window = RequestWindow(plan.provider.at_once, self._abandon, self._exchange.stopping)
         if plan.provider.at_once > 1:
-            # A thread that waits to retry wakes when another fails, instead of sending after the run has
+            # A thread that waits to retry must wake when another fails, or it would send after the run has
             # ended.
             report = self._report_unless_stopping(self._patience.report)
             self._patience = replace(self._patience, sleep=self._window.pause, report=report)
@@ -139,27 +141,28 @@ class Gate:
         return report_while_running
 
     def answers(self, asks: Sequence[tuple[Call, Source]]) -> Iterator[tuple[Candidate, ...]]:
-        """Send the calls of one round, several at once if the plan says so, and name the outputs.
+        """Send the calls of one round, several at once if the plan allows, and name the outputs.
 
-        A call that varies an image sends that image back unchanged; its receipt, if it has one, goes on
-        record before the first request that it allows. A call that was answered before is answered from the
-        record, and nothing is sent. When the plan's last call is answered, all connections are closed: how
-        long the client works after that must not show.
+        A call that varies an image sends that image back unchanged. If the call depends on a receipt, the
+        receipt is recorded before the first request that it allows. A call that was answered before is
+        answered from the record, and nothing is sent. When the plan's last call is answered, all
+        connections are closed, because the duration of the client's work after that must not be visible.
 
-        A call that the API does not carry out brings nothing (``losses``). It is recorded as missing once
-        another call of its class and round brought something, or the round is over: what is missing when a
-        run stops is requested again. Until then, at the end of calls that are only a part of a round, it has
-        no candidates.
+        A call that the API does not carry out has no outputs (``losses``). It is recorded as missing once
+        another call of its class and round had outputs, or the round is over. If the run stops before that,
+        the call is sent again later. If the given calls are only a part of a round, the missing call has no
+        candidates at their end.
 
         Args:
-            asks: Calls in their turn, in the plan's order, each with the candidate that it varies and the
-                reason, as the rulebook and record name them; the gate uses its own bytes.
+            asks: Calls in the plan's order, each with the candidate that it varies and the reason, as in
+                rulebook and record. The gate uses its own copy of the bytes.
 
         Raises:
-            EgressError: The plan has no such call now, or no reason lets this candidate leave; nothing was
-                sent.
-            ProviderError: No usable answer that is not the fault of one call; or too many calls failed.
-            TranscriptError: The stored bytes are not what the API had sent; nothing was sent.
+            EgressError: The plan has no such call now, or no reason allows this candidate to be sent;
+                nothing was sent.
+            ProviderError: There was no usable answer, and not because of one call alone; or too many calls
+                failed.
+            TranscriptError: The stored bytes differ from those that the API sent; nothing was sent.
         """
         # Yielded in the plan's order, whichever answer comes first: the loop must not depend on the
         # provider's speed.
@@ -180,12 +183,12 @@ class Gate:
             self._policy.forget_held()
             self._held.clear()
             raise
-        # Calls that are held have no candidates yet; the round goes on without them.
+        # Held calls have no candidates yet; the round continues without them.
         for slot in waiting:
             yield self._answers.get(slot, ())
 
     def create(self, call: Call) -> tuple[Candidate, ...]:
-        """Return the outputs of a single call of the first population; as in ``answers``."""
+        """Return the outputs of a single call of the first population; see ``answers``."""
         (made,) = self.answers([(call, self._policy.find_start(call))])
         return made
 
@@ -199,7 +202,7 @@ class Gate:
     def record_receipt(self, receipt: Receipt) -> None:
         """Record a receipt and its measurement, once (``EgressError`` if the ledger does not know it)."""
         self._policy.require_committed(receipt)
-        # Several calls of a round name the same receipt.
+        # Several calls of a round depend on the same receipt.
         if self._recorded.get(receipt.iteration) == receipt:
             return
         if not self._transcript.has(receipt):
@@ -208,10 +211,10 @@ class Gate:
 
     def _append(self, receipt: Receipt) -> None:
         with self._exchange.recording:
-            # The measurement is recorded before the receipt that names it, so that no crash leaves a name
+            # The measurement is stored before the receipt that names it, so that no crash leaves a name
             # without its bytes.
             measured = receipt.measured and self._transcript.bodies.keep(self._measured(receipt.iteration))
-            # By digest: a keeper that lost its ledger's copy must not put another measurement under an old
+            # Compared by digest: a keeper that lost its ledger must not put another measurement under an old
             # receipt.
             if measured != receipt.measured:
                 raise EgressError(
@@ -222,57 +225,58 @@ class Gate:
             self._transcript.append(RecordedRelease(receipt=receipt, answers=kept))
 
     def finish(self, assessed: AssessedFigures | None = None) -> None:
-        """Close the record, with the assessment of the dataset, and all connections.
+        """Close the record with the assessment of the dataset, and close all connections.
 
         Raises:
-            EgressError: Not all of the plan was carried out, and the answers give no reason to end early.
+            EgressError: Parts of the plan were not carried out, and the answers give no reason to end
+                early.
         """
-        # A closed record says that the run did all it had planned; a missing request would be unexplained.
+        # A closed record states that the run did all it had planned, so nothing could explain a missing
+        # request.
         if not (self._policy.complete or self._is_over()):
             raise EgressError("the record cannot be closed: not all of the plan was carried out")
         self._exchange.close()
         if not isinstance(self._transcript.entries[-1].record, Finished):
-            # Bodies that no line names were kept for answers that were not used; an auditor could not explain
-            # them.
+            # Files without a line in the record belong to unused answers; an auditor could not explain them.
             self._transcript.prune()
             found = None if assessed is None else Assessment.of(assessed)
             self._transcript.append(Finished(sent=len(self._transcript.list_sent()), assessment=found))
 
     def _is_over(self) -> bool:
-        """True if the run ends after the recorded answers and receipts, by its plan's rule."""
+        """True if the plan's rule ends the run after the recorded answers and receipts."""
         lineage = self._lineage
         if lineage is None:
             return False
         for slot, made in self._answers.items():
             lineage.note(lineage.plan.calls[slot], made)
-        # From what is on record, so that run and audit end at the same place.
+        # From the record alone, so that run and audit end at the same place.
         lineage.receipts[:] = self._recorded.values()
         return lineage.find_end() is not None
 
     def _begin(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[Brought]:
-        """Answer a call from memory or the record, or announce the request that the policy builds for it."""
+        """Answer a call from memory or the record; otherwise announce the request that the policy builds for it."""
         call, source = ask
-        # Tried before in this process, and brought nothing; the next start asks again.
+        # This process tried the call and got nothing; the next start sends it again.
         if call.slot in self._held:
             return Ready(())
         outgoing = self._policy.request_for(call, source)
         if call.slot in self._answers:
             return Ready(self._answers[call.slot])
-        # Before the request that it allows, so that an auditor finds the reason ahead of what it explains.
+        # Recorded before the request that it allows, so that an auditor finds the reason first.
         if isinstance(source, Prototype):
             self.record_receipt(source.receipt)
         unsent = self._policy.varies_what_was_withheld(call)
         brought = Brought([b""] * call.count) if unsent else self._replies.replay(call)
         if brought is not None:
             return Ready(self._end(ask, brought))
-        # Only if something will be sent: a call from the record costs no turn.
+        # Only if something will be sent: a call from the record takes no turn.
         self._pace.wait_before_request()
         # Recorded in the caller's thread, in the plan's order; another thread only waits for the answer.
         self._exchange.announce(call.slot, outgoing)
         return partial(self._send, call, outgoing)
 
     def _send(self, call: Call, announced: Outgoing) -> Brought:
-        """Send an announced request and return its outputs, or that the API does not carry it out."""
+        """Send an announced request; return its outputs, or the loss if the API does not carry it out."""
         try:
             self._exchange.obtain(call.slot, announced, self._patience, announced=True)
         except (ProviderRefusedError, ProviderReplyError, ProviderUnreachableError) as error:
@@ -283,18 +287,18 @@ class Gate:
         return self._replies.finish(call)
 
     def _abandon(self) -> None:
-        """Cut the requests in flight, after cancelling the jobs under way."""
+        """Cancel the running jobs, then cut the requests in flight."""
         asking = Thread(target=self._replies.cancel_all, daemon=True)
         asking.start()
         try:
-            # Not for long: an API that is away must not keep anybody from stopping.
+            # For a short time only, because an unreachable API must not keep anybody from stopping.
             asking.join(CANCEL_SECONDS)
         finally:
             self._exchange.transport.close()
             asking.join()
 
     def _end(self, ask: tuple[Call, Source], brought: Brought) -> tuple[Candidate, ...]:
-        """Name and keep a call's outputs; or hold it while the API may still carry it out."""
+        """Name and keep a call's outputs; hold the call while the API may still carry it out."""
         call, _ = ask
         if brought.error is not None and brought.loss is not None:
             # An error that may concern every request stops the run, before the budget is spent on missing
@@ -312,7 +316,7 @@ class Gate:
         return self._answers[call.slot]
 
     def _hold(self, ask: tuple[Call, Source], error: ProviderError, loss: FinalLoss) -> None:
-        """Continue without a call's outputs (``ProviderRefusedError`` if too much is missing)."""
+        """Continue without a call's outputs (``ProviderRefusedError`` if too many are missing)."""
         call, _ = ask
         if why := self._losses.hold(call, loss):
             raise ProviderRefusedError(
@@ -323,15 +327,14 @@ class Gate:
         self._settle(call, [])
 
     def _settle(self, call: Call, outputs: list[bytes]) -> None:
-        """Record held calls as missing, once a later answer or the end of the round settles them."""
+        """Record held calls as missing, once a later answer or the end of the round decides that."""
         for each in self._losses.list_settled(call, outputs):
             self._keep(self._held.pop(each.slot), [b""] * each.count)
 
     def _keep(self, ask: tuple[Call, Source], outputs: list[bytes]) -> None:
         """Record the outputs of a call."""
         call, source = ask
-        # Stored before it is registered: after a crash in between, the call is answered from the record
-        # again.
+        # Stored before it is registered, so that after a crash in between the record answers the call.
         named = self._replies.store(call, outputs, None if source is None else source.candidate.id)
         self._policy.note_answer(call, named)
         self._losses.note(call, outputs)
@@ -340,6 +343,6 @@ class Gate:
 
     def _close_after_the_last(self) -> None:
         """Close all connections once the plan's last call is answered; nothing is sent from then on."""
-        # At once: an open connection would show how long the work after the last answer takes.
+        # At once, because an open connection would show how long the work after the last answer takes.
         if self._policy.complete:
             self._exchange.close()

@@ -1,4 +1,4 @@
-"""The only sockets to a run's providers: exactly the given bytes out, bounded answers in, with a deadline."""
+"""The only sockets to a run's providers: they send exactly the given bytes, and limit answers in size and time."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from pcevolve.wire.egress.address import Route, read_certificates
 from pcevolve.wire.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve_shared import images, limits
 
-# Time for several attempts of TCP; a host that is there answers the first.
+# Time for several attempts of TCP; a reachable host answers the first.
 CONNECT_SECONDS = 10.0
 MAX_BYTES_BESIDE_IMAGES: Final = 2**20
-"""Most bytes of an answer besides its images, and of any unsuccessful answer.
+"""Largest number of bytes of an answer besides its images, and of any unsuccessful answer.
 
-Two bytes of JSON may become 300 in memory.
+Two bytes of JSON may become 300 bytes in memory.
 """
 _OPENED: Final = ("connect_tcp.complete", "start_tls.complete")
 _NO_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST"}
@@ -41,18 +41,18 @@ _CERTIFICATES: Final[dict[int, FailureReason]] = {
     64: "the certificate is another host's",
 }
 """OpenSSL's codes for faults that no other authority fixes: not yet valid, expired, another name or IP address."""
-# Possessive and bounded, so that no answer can make the search take longer than its length.
+# Possessive and bounded, so that an answer's content cannot make the search slower than linear.
 _TOO_LONG: Final = "the answer took too long"
 _WRITES: Final = "/chat/completions"
-"""End of the path of requests that are answered with texts."""
+"""Suffix of the path of requests that are answered with texts."""
 _LONG: Final = re.compile(rb'"(?:data:[^",]{1,100},)?[A-Za-z0-9+/_\\-]{64,}+(?:=(?:\\[nr]){0,2}){0,2}"')
 """A string that may be an image: base64 in either alphabet, escaped or in lines."""
 
 
 class HttpTransport:
-    """The real transport, on httpx's bare transport: it adds nothing, follows nothing and remembers nothing.
+    """The real transport, on httpx's bare transport: it adds nothing, follows nothing and stores nothing.
 
-    Several threads may send at once: each has connections of its own, so that cutting one request affects no
+    Several threads may send at once. Each has its own connections, so that cutting one request affects no
     other.
     """
 
@@ -63,18 +63,18 @@ class HttpTransport:
         self._closed = False
 
     def send(self, request: Outgoing) -> Incoming:
-        """Send exactly these bytes, with nothing added, and wait for the answer.
+        """Send exactly these bytes, and wait for the answer.
 
         Raises:
             EgressError: The transport was closed.
             ConnectionTroubleError: No complete answer came in time.
-            ProviderReplyError: The answer is larger than any honest one.
+            ProviderReplyError: The answer is larger than an honest answer can be.
         """
         if self._closed:
             raise EgressError("the connections of this run were closed for good: nothing more can be sent")
         try:
-            # Connections are reused, as every client does: a new one for each request would be conspicuous
-            # and slow.
+            # Connections are reused, as in every client: a new one for each request would be conspicuous and
+            # slow.
             own = self._free.pop()
         except IndexError:
             own = self._connect()
@@ -88,7 +88,7 @@ class HttpTransport:
         # First, so that no thread takes a connection that is about to be closed.
         self._closed = True
         for each in self._all:
-            # Cut before it is closed: closing waits for a thread that reads, and the cut wakes it.
+            # Cut before it is closed: closing waits for a reading thread, and the cut wakes that thread.
             if each.deadline.running:
                 each.deadline.cut()
             each.http.close()
@@ -114,13 +114,13 @@ class HttpTransport:
         return answer
 
     def _to_send(self, request: Outgoing, deadline: Deadline) -> httpx.Request:
-        # Connecting has its own, shorter limit: an absent address should be reported long before the longest
-        # answer.
+        # Connecting has a shorter limit: an absent host should be reported long before the longest answer
+        # would end.
         timeout = httpx.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
         extensions: dict[str, Any] = {"timeout": timeout.as_dict(), "trace": deadline.trace}
         target = request.target.encode("ascii")
-        # Without a proxy the recorded spelling is sent as it is; a proxy gets it from httpx, so it must be
-        # the same.
+        # Without a proxy, the recorded spelling is sent unchanged. A proxy gets httpx's spelling, which must
+        # be the same.
         if self._route.proxy is None:
             extensions["target"] = target  # httpx would spell some anew; what leaves is what is on record
         elif httpx.URL(request.url).raw_path != target:  # and asks a proxy for it too
@@ -133,7 +133,7 @@ class HttpTransport:
 
 
 class Deadline:
-    """Cuts connections that are still busy when time is up, which unblocks their threads."""
+    """Cuts connections that are still busy when the time is over, which unblocks their threads."""
 
     def __init__(self) -> None:
         self._sockets: WeakSet[socket.socket] = WeakSet()
@@ -141,10 +141,10 @@ class Deadline:
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Limit the time of the block; ``passed`` says afterwards whether the limit was exceeded."""
+        """Limit the time of the block; ``passed`` tells afterwards whether the limit was exceeded."""
         self.passed, self.running = False, True
-        # A timer in addition to httpx's timeouts, which restart with every byte: a dripping provider would
-        # hold a run for ever.
+        # A timer besides httpx's timeouts, because these restart with every byte: a slow drip would hold a
+        # run forever.
         timer = threading.Timer(seconds, self.cut)
         timer.daemon = True
         timer.start()
@@ -155,17 +155,17 @@ class Deadline:
             self.running = False
 
     def trace(self, event: str, given: dict[str, Any]) -> None:
-        """Register each connection that is made; called by httpx as its ``trace`` extension."""
+        """Register each new connection; httpx calls this as its ``trace`` extension."""
         if event.endswith(_OPENED):
             self._sockets.add(given["return_value"].get_extra_info("socket"))
-            # Made after time was up, by a retry within the library: nothing would cut it.
+            # Made after the time was over, by a retry inside the library; nothing else would cut it.
             if self.passed:
                 self.cut()
 
     def cut(self) -> None:
         """End every connection now, which unblocks its thread."""
         self.passed = True
-        # A copy: another thread may register a connection meanwhile.
+        # A copy, because another thread may register a connection meanwhile.
         for each in list(self._sockets):
             with suppress(OSError):  # closed already
                 socket.socket.shutdown(each, socket.SHUT_RDWR)  # TLS would take its layer off first
@@ -180,11 +180,10 @@ class _Connections:
 
 
 def _open_connections(route: Route) -> httpx.HTTPTransport:
-    """Open connections that take nothing from the environment (``UsageError`` for a file without authorities)."""
-    # With a file, that file alone: who names an authority of their own wants no other one to vouch for the
-    # API.
+    """Open connections that use nothing from the environment (``UsageError`` for a file without authorities)."""
+    # With a file, that file alone: a user who names an authority wants no other one to vouch for the API.
     trusted = authorities() if route.ca_file is None else _trust(route.ca_file)
-    # No retries: every attempt is recorded first, and the library's own retries would not be.
+    # No retries in the library, because every attempt must be recorded before it is sent.
     return httpx.HTTPTransport(verify=trusted, retries=0, trust_env=False, proxy=route.proxy)
 
 
@@ -207,9 +206,9 @@ def _trust(path: Path) -> ssl.SSLContext:
 def _receive(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
     answer = http.handle_request(sending)
     try:
-        # An error page has no image that would justify its length.
+        # An error page has no image that would justify a long body.
         success = is_success(answer.status_code)
-        # Raw, because decompression is how a small answer fills the memory; none is asked for.
+        # Raw, because decompression can make a small answer fill the memory; requests ask for no compression.
         body = join_bounded(answer.iter_raw(), max_answer_bytes(sending.url.path, success))
     finally:
         answer.close()
@@ -220,8 +219,8 @@ def _receive(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
 
 
 def max_answer_bytes(target: str, success: bool) -> int:
-    """Return the size limit of an answer: without images, an answer has no reason to be long."""
-    # By path and status: both are known before the first byte of the body.
+    """Return the size limit of an answer; an answer without images has no reason to be long."""
+    # By path and status, because both are known before the first byte of the body.
     return limits.MAX_RESPONSE_BYTES if success and not target.endswith(_WRITES) else MAX_BYTES_BESIDE_IMAGES
 
 
@@ -231,7 +230,7 @@ def join_bounded(parts: Iterable[bytes], most: int) -> bytes:
     size = 0
     for part in parts:
         size += len(part)
-        # Checked at each part, so that no more than one part too many is ever held.
+        # Checked at each part, so that at most one part too many is in memory.
         if size > most:
             raise ProviderReplyError(f"the API's answer is longer than {most >> 20} MiB")
         kept.append(part)
@@ -239,10 +238,9 @@ def join_bounded(parts: Iterable[bytes], most: int) -> bytes:
 
 
 def require_mostly_images(body: bytes) -> None:
-    """Refuse an answer that holds more than ``MAX_BYTES_BESIDE_IMAGES`` beside its images (``ProviderReplyError``)."""
+    """Refuse an answer with more than ``MAX_BYTES_BESIDE_IMAGES`` besides its images (``ProviderReplyError``)."""
     if len(body) > MAX_BYTES_BESIDE_IMAGES and not _is_image(body):
-        # At most as many as a batch has: an answer of a million short strings must not be searched to its
-        # end.
+        # At most as many strings as a batch has images; a million short strings must not all be searched.
         held = sum(len(match[0]) for match in islice(_LONG.finditer(body), limits.MAX_BATCH))
         if len(body) - held > MAX_BYTES_BESIDE_IMAGES:
             raise ProviderReplyError(
@@ -264,7 +262,7 @@ def _reason(error: httpx.HTTPError, *, by_proxy: bool) -> FailureReason:
         return "no connection in time"
     if isinstance(error, httpx.ProxyError):
         return "the proxy refused"
-    # Before the general error, which would advise to look at the address.
+    # Before the general error, whose advice would be to check the address.
     if fault := find_tls_fault(error):
         return fault
     if isinstance(error, httpx.ConnectError):
@@ -273,7 +271,7 @@ def _reason(error: httpx.HTTPError, *, by_proxy: bool) -> FailureReason:
 
 
 def find_tls_fault(error: httpx.HTTPError) -> FailureReason | None:
-    """Return the fault of the other side's certificate, or that there is none; None for another kind of error."""
+    """Return the fault of the other side's certificate, or that it uses no TLS; None for other errors."""
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _CERTIFICATES.get(cause.verify_code, "the certificate is not trusted")

@@ -1,9 +1,10 @@
-"""The rule for missing outputs: an answer that is final for its request makes its outputs missing.
+"""The rule for missing outputs: an answer that is final for its request makes the request's outputs missing.
 
-Final is any status from 400 on that no retry changes, except those that concern all requests (the key, the
-credit, the address, the size of a body); an answer that breaks the API's contract; and a fault of the API at
-each of the last tries. The rule depends on the record alone, so an audit applies it too, and a capture shows
-whether the API had answered so.
+Three kinds of answers are final. The first is any status from 400 on that no retry changes, except the
+statuses that concern all requests (the key, the credit, the address, the size of a body). The second is an
+answer that breaks the API's contract. The third is a fault of the API at each of the last tries. The rule
+depends on the record alone, so an audit applies it too, and a capture shows whether the API had answered in
+this way.
 """
 
 from __future__ import annotations
@@ -22,21 +23,20 @@ from pcevolve.wire.providers.faults import Fault
 
 Outcome: TypeAlias = Answered | Failed
 OF_ALL_REQUESTS: Final = frozenset({*range(300, 400), 401, 402, 403, 404, 408, 413, 425, 429})
-"""Statuses that concern all requests: a redirect, the key, credit, address, too much or too fast."""
+"""Statuses that concern all requests: redirects, and those about key, credit, address, size or rate."""
 _OF_ALL_REASONS: Final = ("key", "credit", "field")
 TRIES: Final = 3
-"""Consecutive failures of an API before a request counts as lost."""
+"""Consecutive failures of an API after which a request counts as lost."""
 UNKEPT: Final = ("the answer is too large", "the answer repeats the API key")
 """Failures in which an answer came but was not kept."""
 _BROKEN: Final = ("the connection broke", "the answer took too long")
-"""Failures of a request that had left."""
-# A filter refuses some prompts of a class. An account that is blocked refuses all, and each try may be
-# billed.
+"""Failures of a request that was sent."""
+# A filter refuses some prompts of a class. A blocked account refuses all of them, and each try may be billed.
 MOST_IN_A_ROW: Final = 8
-"""Consecutive requests without outputs that the run tolerates; more mean a fault of the account."""
-# Each takes the whole retry time of five minutes, so three are a quarter of an hour.
+"""Most consecutive requests without outputs that a run tolerates; more indicate a fault of the account."""
+# Each such request takes the full retry time of five minutes, so three take a quarter of an hour.
 MOST_SLOW_IN_A_ROW: Final = 3
-"""The same for requests that failed at every try, each for the whole retry time."""
+"""The same limit for requests that failed at every try of the retry time."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class FinalLoss:
     """An answer that is final for its request.
 
     Attributes:
-        sure: The API's moderation refused this request, by a code.
-        doubtful: By its words alone it may concern all requests.
-        slow: The API failed at every try.
+        sure: Whether the API's moderation refused this request, by a code.
+        doubtful: Whether the answer, by its words alone, may concern all requests.
+        slow: Whether the API failed at every try.
         nth: Number of final answers that the request has had.
     """
 
@@ -56,16 +56,19 @@ class FinalLoss:
     nth: int = 1
 
     def is_borne(self, proven: bool) -> bool:
-        """True if the run continues without the output; ``proven``: a request of the plan was carried out before.
+        """True if the run continues without the output.
 
-        Otherwise the run stops. If the same request is refused again later, the request itself counts as the
+        If not, the run stops. If the same request is refused again later, the request itself counts as the
         cause.
+
+        Args:
+            proven: Whether a request of the plan was carried out before.
         """
         return self.sure or (proven and (self.slow or not self.doubtful)) or (self.nth > 1 and not self.slow)
 
 
 def find_loss(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]) -> FinalLoss | None:
-    """Return the loss if the last outcome of a request is final for it, and for no other request; else None.
+    """Return the loss if the last outcome of a request is final for this request alone; else None.
 
     Args:
         outcomes: Outcomes of all attempts at the request, oldest first.
@@ -79,20 +82,20 @@ def find_loss(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]
     if _failed(last, fault_of):
         ended = len(outcomes) >= TRIES and all(_failed(each, fault_of) for each in outcomes[-TRIES:])
         return FinalLoss(slow=True) if ended else None
-    # It never reached the API, or came back unreadable: that says nothing about the request.
+    # The request never reached the API, or its answer was unreadable; that says nothing about the request.
     if isinstance(last, Failed):
         return None
     fault = fault_of(last)
     if _is_of_all(fault):
         return None
-    # By code alone: in words, a filter's answer and a wrong field look alike.
+    # By code alone, because in words a filter's answer and a wrong field look alike.
     sure = fault.coded and fault.reason == "content"
     return FinalLoss(sure, fault.reason not in (None, "content") and not fault.coded, nth=nth)
 
 
 def _is_of_all(fault: Fault) -> bool:
-    """True if an answer does not concern one request alone, or the next attempt may differ."""
-    # Moderation is about this prompt, whatever the status.
+    """True if an answer concerns all requests, or the next attempt may have another outcome."""
+    # Moderation concerns this prompt, whatever the status.
     if fault.coded and fault.reason == "content":
         return False
     coded = fault.coded and fault.reason in _OF_ALL_REASONS
@@ -100,8 +103,8 @@ def _is_of_all(fault: Fault) -> bool:
 
 
 def _is_final(outcome: Outcome, fault_of: Callable[[Answered], Fault]) -> bool:
-    """True if an attempt had an answer of its own, and not one that all requests would have had."""
-    # A success that brought too little is final too: the same request would bring the same.
+    """True if an attempt got an answer that concerns this request alone."""
+    # A success with too few outputs is final too, because the same request would bring the same outputs.
     return isinstance(outcome, Answered) and (outcome.succeeded or not _is_of_all(fault_of(outcome)))
 
 
@@ -130,7 +133,7 @@ _UNKNOWN: Final = (404, 410)
 def is_gone(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]) -> bool:
     """True if the result of a job cannot be learned.
 
-    The API has forgotten it, or its state cannot be read or stored.
+    Either the API has forgotten the job, or the job's state cannot be read or stored.
     """
     last = outcomes[-1] if outcomes else None
     if last is None or (isinstance(last, Answered) and last.succeeded):
@@ -147,8 +150,9 @@ class Brought:
 
     Attributes:
         outputs: One for each requested output, empty if missing.
-        error: Why some are missing; None if none are, or the API withheld them within a success.
-        loss: The rule's verdict on it.
+        error: Why some outputs are missing. None if all are there, or if the API withheld some within a
+            success.
+        loss: The rule's verdict on the outcome.
     """
 
     outputs: list[bytes]
@@ -157,23 +161,23 @@ class Brought:
 
     @property
     def is_lost(self) -> bool:
-        """True if nothing came, for a reason that may change."""
+        """True if there is no output at all, for a reason that may change."""
         return self.error is not None and not any(self.outputs)
 
 
 _Group: TypeAlias = tuple[str, int, bool]
-"""A class, a round, and whether it enlarges the last one: candidates for a release, or of the dataset."""
+"""A class, a round, and whether the candidates enlarge the last round's dataset instead of serving a release."""
 
 
 @dataclass
 class LossCount:
     """Counts a plan's missing outputs, and checks that enough are left to continue.
 
-    Calls that brought nothing are held: they are recorded as missing once another call of their class brought
-    something, or their round is over. A run that stops before that requests them again when it is resumed.
+    Calls without outputs are held. They are recorded as missing once another call of their class had
+    outputs, or their round is over. A run that stops before that sends them again when it is resumed.
 
     Attributes:
-        held: By slot, in the order of failure; each with the number of candidates that are lost with it.
+        held: Held calls by slot, in the order of failure, each with the number of candidates lost with it.
     """
 
     plan: PublicPlan
@@ -195,13 +199,13 @@ class LossCount:
             else:
                 self._left[_group(call)] += call.count
         for (label, iteration, more), count in self._left.items():
-            # In a round from which nothing is chosen any more, one image is worth keeping.
+            # In a round from which nothing is selected any more, even one image is worth keeping.
             fewest = FEWEST if iteration + 1 in self.plan.releases else 1
             self._left[label, iteration, more] -= self.plan.count_needed(count, fewest)
 
     def hold(self, call: Call, loss: FinalLoss) -> str:
         """Continue without a call's outputs; return why too much is missing, or an empty string."""
-        # Several variations of one refused image count as one refusal; so does a repeated request.
+        # Several variations of one refused image count as one refusal, and so does a repeated request.
         varied = (call.label, call.source or call.parent)
         if loss.nth == 1 and (varied[1] is None or varied != self._last):
             self._in_a_row, self._slow = self._in_a_row + 1, self._slow + loss.slow
@@ -216,7 +220,7 @@ class LossCount:
         return ""
 
     def _count_lost(self, call: Call, missing: int) -> int:
-        """Count the candidates that are lost with a call's outputs: a candidate is lost with its last view."""
+        """Count the candidates that are lost with a call's outputs; a candidate is lost with its last view."""
         if call.purpose != "look":
             return missing
         return int(call.source not in self._gone and 0 < self._views[call.source or ""] <= missing)
@@ -227,7 +231,7 @@ class LossCount:
             self._views[call.source or ""] -= missing
 
     def note(self, call: Call, outputs: Sequence[bytes]) -> None:
-        """Register what was recorded for a call."""
+        """Register the outputs that were recorded for a call."""
         self._open[call.iteration, call.purpose] -= 1
         if call.purpose != "look":
             self._gone.update(call.output(place) for place, each in enumerate(outputs) if not each)

@@ -1,7 +1,7 @@
-"""When requests leave: several of a round at once, and after an answer no sooner than the owner's gap.
+"""When requests are sent: several of a round at once, and after an answer no sooner than the owner's gap.
 
-Work between two requests is public, which the provider could repeat, or it waits for the keeper of the
-private data, whose answers leave at whole ticks (``keeper.padding``).
+The work between two requests is public, so the provider could repeat it. The exception is waiting for the
+keeper of the private data, whose answers are delayed to whole ticks (``keeper.padding``).
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ class Pace:
     _answered: float | None = field(default=None, init=False)
 
     def wait_before_request(self) -> None:
-        """Wait until the next request may leave; the first request of a process leaves at once."""
+        """Wait until the next request may be sent; the first request of a process is sent at once."""
         if self._answered is not None and self.gap > (passed := self.clock() - self._answered):
             self.sleep(self.gap - passed)
 
     def note_answer(self) -> None:
-        """Begin the next pause: an answer is in, or the attempt failed."""
+        """Begin the next pause, after an answer or a failed attempt."""
         self._answered = self.clock()
 
 
 @dataclass(frozen=True)
 class Ready(Generic[Answer]):
-    """An answer without waiting."""
+    """An answer that needs no waiting."""
 
     answer: Answer
 
@@ -50,13 +50,13 @@ class Ready(Generic[Answer]):
 class RequestWindow:
     """Several requests of a round in flight at once, with their answers in the order of the requests.
 
-    The caller's thread decides what may leave next, and handles each outcome; other threads only wait for the
-    API.
+    The caller's thread decides which request may be sent next, and handles each outcome. Other threads only
+    wait for the API.
 
     Attributes:
-        most: Most requests in flight. With one, everything happens in the caller's own thread.
+        most: Largest number of requests in flight. With one, everything happens in the caller's own thread.
         abandon: Cuts the requests in flight.
-        stopping: Set once one of them failed, so that no other is retried.
+        stopping: Set when one of the requests failed, so that no other is retried.
     """
 
     most: int
@@ -70,28 +70,29 @@ class RequestWindow:
         begin: Callable[[Asked], Ready[Answer] | Wait[Brought]],
         end: Callable[[Asked, Brought], Answer],
     ) -> Iterator[Answer]:
-        """Begin each in its turn, wait for several at once, end each on arrival, and yield answers in order.
+        """Begin each request in its turn, wait for several at once, handle each on arrival, yield answers in order.
 
-        If one fails, those in flight are waited for, so that no paid answer is lost.
+        If one request fails, those in flight are waited for, so that no paid answer is lost.
 
         Args:
             may_begin: Whether a request may join those in flight; the oldest always may.
-            begin: Returns what to wait for; called in the caller's thread, in order.
+            begin: Returns an answer, or a function that waits for it; called in the caller's thread, in
+                order.
             end: Makes the answer from the outcome; called in the caller's thread, in the order of arrival.
         """
-        # No threads for one at a time: errors and Ctrl-C then reach the caller directly.
+        # One at a time needs no threads: errors and Ctrl-C then reach the caller directly.
         if self.most == 1:
             for each in asked:
                 begun = begin(each)
                 yield begun.answer if isinstance(begun, Ready) else end(each, begun())
             return
-        # The event belongs to the gate and serves all rounds; a run that recovered must not find it set.
+        # Cleared, because the gate's event serves all rounds, and a run that recovered must not find it set.
         self.stopping.clear()
         left, under_way = deque(enumerate(asked)), dict[Future[Brought], int]()
         done: dict[int, Answer] = {}
 
         def begin_next() -> None:
-            # If nothing is in flight, a request that may not begin is an error, which ``begin`` raises.
+            # If nothing is in flight, a request that may not begin is an error, and ``begin`` raises it.
             while left and (not under_way or may_begin(left[0][1])):
                 place, each = left.popleft()
                 begun = begin(each)
@@ -106,8 +107,8 @@ class RequestWindow:
                     begin_next()
                     while place not in done:
                         came, _ = wait(under_way, return_when=FIRST_COMPLETED)
-                        # By place, so that the record of simultaneous answers has the plan's order, not a
-                        # set's.
+                        # Sorted by place, because a set has no order, and simultaneous answers are recorded
+                        # in the plan's order.
                         for brought in sorted(came, key=under_way.__getitem__):
                             ended = under_way.pop(brought)
                             done[ended] = end(asked[ended], brought.result())
@@ -121,5 +122,5 @@ class RequestWindow:
                 raise
 
     def pause(self, seconds: float) -> None:
-        """Sleep, or wake when another request failed."""
+        """Sleep, or wake when another request fails."""
         self.stopping.wait(seconds)

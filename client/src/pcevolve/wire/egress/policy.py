@@ -1,8 +1,8 @@
-"""Build the gate's requests: the rulebook's verdict, spelled in a dialect and addressed. It sends nothing.
+"""Build the gate's requests by the rulebook's verdict, encoded in a dialect and addressed. Nothing is sent here.
 
-Requests are not filtered, and none is passed in. Each is built from the public plan, from committed receipts
-and from what the API itself sent (docs/decisions/0018). The audit builds what should have left with the same
-policy, and compares.
+Requests are not filtered, and none is passed in. Each is built from the public plan, from committed
+receipts and from what the API itself sent (docs/decisions/0018). The audit builds the expected requests
+with the same policy, and compares.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from pcevolve.wire.providers.faults import Fault
 Source: TypeAlias = Prototype | PublicEcho | None
 """The candidate that a call varies, with the reason; None for text-to-image."""
 MOST_JOB_ANSWERS: Final = 360
-"""Most answers about a job before it is given up: about an hour's, by the pauses between them."""
+"""Most answers about a job before it is given up; with the pauses between them, about an hour's."""
 
 
 class Policy:
     """The rules for requests of one run.
 
-    Until ``fix`` gives it a plan, only requests that are the same for everyone may leave: the greeting, the
-    question for the balance, and the one for two texts at once.
+    Before ``fix`` sets the plan, only requests that are the same for everyone are allowed: the greeting,
+    the question for the balance, and the question for two texts at once.
     """
 
     def __init__(self, dialect: Dialect, address: Address, bodies: Bodies) -> None:
-        """Start without a plan; ``bodies`` holds what the API sent, and checks it against its digest."""
+        """Start without a plan; ``bodies`` holds what the API sent, and verifies it by digest."""
         self._dialect = dialect
         self._address = address
         self._bodies = bodies
@@ -52,25 +52,25 @@ class Policy:
         self._known: dict[str, Candidate] = {}
 
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
-        """Fix the plan and the check of payments, once (``EgressError`` for another API)."""
-        # The address is part of the plan, so a key cannot be sent to a host that the plan does not name.
+        """Set the plan and the check of payments, once (``EgressError`` for another API)."""
+        # The address is part of the plan, so that a key cannot be sent to a host that the plan does not name.
         if (plan.provider.api, plan.provider.dialect) != (self._address.base_url, self._dialect.name):
             raise EgressError("the plan names a different API from the one in this run's record")
-        # A plan with a seed for a dialect without one would describe requests that never left.
+        # A plan with a seed for a dialect without seeds would describe requests that were never sent.
         for fault in find_misstatements(self._dialect, plan):
             raise EgressError(fault)
         self._state = RunState(plan)
-        # Images of the release that is varied were never answers of this run, so they are named by the plan.
+        # Images of the source release were never answers of this run, so the plan names them.
         self._known.update((each.id, each) for each in chain(*list_start(plan).values()))
         self._committed = committed
 
     @property
     def fixed(self) -> bool:
-        """True if there is a plan."""
+        """True if the plan is set."""
         return self._state is not None
 
     def require_beginning(self) -> None:
-        """Refuse what comes before the plan once it is fixed (``EgressError``)."""
+        """Refuse steps that belong before the plan, once the plan is set (``EgressError``)."""
         if self.fixed:
             raise EgressError(
                 "the plan of this run is already fixed: the steps before the plan cannot be repeated"
@@ -96,10 +96,7 @@ class Policy:
         return None if question is None else self._address.outgoing(question)
 
     def trial_request(self, model: str) -> Outgoing | None:
-        """Return the question for two texts at once, the same for everyone who asks this model.
-
-        None if there is none.
-        """
+        """Return the question for two texts at once, the same for all users of this model; None if there is none."""
         question = self._dialect.trial(model)
         return None if question is None else self._address.outgoing(question)
 
@@ -111,17 +108,17 @@ class Policy:
         """
         state = self._require_state(call)
         step = self._dialect.follow_up(state.plan, self._fill(state, state.plan.calls[call.slot]), answers)
-        # Counted in answers, not by a clock, so that the audit comes to the same end.
+        # Counted in answers, not by a clock, so that the audit reaches the same end.
         if step is not None and len(answers) > MOST_JOB_ANSWERS:
             raise ProviderReplyError("the API did not end a job within an hour")
         return None if step is None else self._address.outgoing(step)
 
     def cancel_requests(self, answers: Sequence[bytes]) -> list[Outgoing]:
-        """Return the requests that end a job; empty if it is over, or if jobs cannot be ended."""
+        """Return the requests that end a job; empty if the job is over, or if jobs cannot be ended."""
         return [self._address.outgoing(each) for each in self._dialect.cancel(answers)]
 
     def link_request(self, link: str | WireRequest) -> Outgoing:
-        """Return the request for an image behind a link, elsewhere or at the API itself.
+        """Return the request for an image behind a link, either elsewhere or at the API itself.
 
         Raises:
             EgressError: There is no plan yet.
@@ -129,21 +126,21 @@ class Policy:
         """
         if self._state is None:
             raise EgressError("no link is followed before the plan is fixed")
-        # At the API itself, with the key; a link elsewhere gets neither key nor cookies.
+        # At the API itself, the request has the key; a link elsewhere gets neither key nor cookies.
         if isinstance(link, WireRequest):
             return self._address.outgoing(link)
         return follow(self._state.plan, link)
 
     def read_links(self, call: Call, body: bytes) -> tuple[str | WireRequest, ...]:
-        """Return the links in an answer (``OtherModelError`` for another model's, else ``ProviderReplyError``)."""
-        # Before its images are read: another model's are not what was paid for.
+        """Return the links in an answer (``OtherModelError`` for another model, else ``ProviderReplyError``)."""
+        # Before images are read, because another model's images are not what was paid for.
         self._require_model(call, body)
         return self._dialect.links(call, body)
 
     def read_outputs(
         self, call: Call, body: bytes, linked: Sequence[Output]
     ) -> tuple[list[bytes], ProviderError | None]:
-        """Return an answer's outputs, empty if missing, and why some are missing.
+        """Return an answer's outputs, empty where missing, and why some are missing.
 
         Raises:
             ProviderReplyError: The answer as a whole breaks the API's contract.
@@ -154,11 +151,11 @@ class Policy:
         return [b"" if isinstance(each, ProviderError) else each for each in made], next(iter(errors), None)
 
     def find_loss(self, outcomes: Sequence[Outcome]) -> FinalLoss | None:
-        """Return the loss if the outcomes of a call's attempts are final for it; see ``losses.find_loss``."""
+        """Return the loss if the outcomes of a call's attempts are final for the call; see ``losses.find_loss``."""
         return find_loss(outcomes, self._fault_of)
 
     def is_borne(self, loss: FinalLoss) -> bool:
-        """True if the run continues without lost outputs: an answer concerned this request, not the API."""
+        """True if the run continues without the lost outputs, because the answer concerned one request alone."""
         return loss.is_borne(self._proven)
 
     def is_dead(self, outcomes: Sequence[Outcome]) -> bool:
@@ -173,10 +170,10 @@ class Policy:
         return self._dialect.fault(answer.status, self._bodies.get(answer.body))
 
     def varies_what_was_withheld(self, call: Call) -> bool:
-        """True if a call varies an image that never came: nothing is sent for it, and it brings nothing."""
+        """True if a call varies an image that never came; nothing is sent for such a call, and it has no outputs."""
         state = self._require_state(call)
         verdict = state.image_of(call)
-        # An empty text was thought about for too long, and is varied by a new request.
+        # An empty text only means that the model reasoned for too long; it is varied by a new request.
         inline = state.plan.modality.sends_inline
         return not inline and isinstance(verdict, OneImage) and verdict.image.digest == WITHHELD
 
@@ -188,7 +185,7 @@ class Policy:
     def _require_model(self, call: Call, body: bytes) -> None:
         """Refuse an answer that names another model than the requested one."""
         plan, named = self._require_state(call).plan, self._dialect.answered_by(body)
-        # An API that names no model is believed: most do not.
+        # An API that names no model is believed, because most APIs name none.
         if named and not is_same_model(plan.provider.answered_by or plan.provider.model, named):
             name = printable(named)[:LONGEST_NAME]
             raise OtherModelError(
@@ -198,30 +195,29 @@ class Policy:
             )
 
     def request_for(self, call: Call, source: Source) -> Outgoing:
-        """Build the one request that may leave for a call, whose ``source`` must be the one that the rulebook names.
+        """Build the one request that may be sent for a call; ``source`` must be the one that the rulebook names.
 
-        For an answered call, which is never sent again, it is the request that was sent.
+        An answered call is never sent again; for it, the request that was sent is built.
 
         Raises:
-            EgressError: Nothing may leave for this call, or not from this source; the message gives the
+            EgressError: Nothing may be sent for this call, or not from this source; the message gives the
                 reason.
-            TranscriptError: The stored bytes are not what the API had sent.
+            TranscriptError: The stored bytes differ from those that the API sent.
         """
         # An answered call is only rebuilt for comparison, so it need not be its turn.
         state = self._require_state(call)
         refusal = None if state.has_answer(call) else state.turn_of(call)
         if refusal is not None:
             raise EgressError(f"request {call.slot} {refusal.why}")
-        # The reason is checked before the bytes: without one, nothing is read from disk.
+        # The reason is checked before the bytes, so that without a reason nothing is read from disk.
         self._require_reason(state, call, source)
-        # The plan's own call, not the caller's: they are equal, but only one of them was read from the
-        # record.
+        # The plan's own call, not the caller's: they are equal, but only the plan's was read from the record.
         outgoing = self._address.outgoing(self._spell(state, state.plan.calls[call.slot], source))
         state.note_leaving(call)
         return outgoing
 
     def find_start(self, call: Call) -> PublicEcho | None:
-        """Return the image that a call varies, of the release that the plan starts from; None for other calls."""
+        """Return the image of the source release that a call varies; None for other calls."""
         return (
             PublicEcho(self._known[call.source])
             if call.purpose == "follow" and call.source in self._known
@@ -229,18 +225,18 @@ class Policy:
         )
 
     def may_begin(self, call: Call) -> bool:
-        """True if it is a call's turn, or it was answered and nothing has to leave for it."""
+        """True if it is a call's turn, or the call was answered and nothing has to be sent."""
         state = self._state
         return state is not None and (state.has_answer(call) or state.turn_of(call) is None)
 
     def require_committed(self, receipt: Receipt) -> None:
-        """Refuse a receipt that was not paid for; one that was counts from here on.
+        """Refuse a receipt that was not paid for; a paid one counts from here on.
 
-        The ledger is asked once for each receipt: the time of its answer depends on others' spending, and
-        must not show between two requests of a round.
+        The ledger is asked once per receipt: the time of its answer depends on others' spending, and must
+        not show between two requests of a round.
 
         Raises:
-            EgressError: The ledger does not know it.
+            EgressError: The ledger does not know the receipt.
         """
         if self._receipts.get(receipt.iteration) != receipt:
             if not self._committed(receipt):
@@ -255,25 +251,24 @@ class Policy:
     def note_answer(self, call: Call, brought: Sequence[Candidate]) -> None:
         """Register that a call was answered, with its outputs."""
         self._known.update((each.id, each) for each in brought)
-        # One whole success shows that key, address and fields are right, so that later refusals concern
-        # single requests.
+        # One complete success shows that key, address and fields are right, so later refusals concern single
+        # requests.
         self._proven |= bool(brought) and all(each.digest != WITHHELD for each in brought)
         if self._state is not None:
             self._state.note_outputs(call.slot, [each.digest for each in brought])
 
     def note_held(self, call: Call) -> None:
-        """Register that a call brought nothing, so that later calls may leave."""
+        """Register that a call had no outputs, so that later calls may be sent."""
         self._require_state(call).note_held(call.slot)
 
     def forget_held(self) -> None:
-        """Register that calls which brought nothing are sent again."""
+        """Register that held calls will be sent again."""
         if self._state is not None:
             self._state.forget_held()
 
     def _require_reason(self, state: RunState, call: Call, source: Source) -> None:
-        """Refuse a source of the wrong kind for the call's purpose, and a receipt that was not paid for this call."""
-        # By type: text-to-image has no image that could leave, so a call of that purpose must not be given
-        # one.
+        """Refuse a source of the wrong type for the call's purpose, or a receipt that was not paid for this call."""
+        # By type: text-to-image sends no image, so a call of that purpose must not be given one.
         if not isinstance(source, _kind_of(call)):
             raise EgressError(f"request {call.slot} must carry {CARRIES[call.purpose]}")
         if not isinstance(source, Prototype):
@@ -293,11 +288,11 @@ class Policy:
         if isinstance(verdict, NoImage) or source is None:
             return api_dialect.encode(state.plan, filled, None)
         self._require_named(verdict, call, source)
-        # The chosen candidate's prompt goes out in place of its image.
+        # The chosen candidate's prompt is sent instead of its image.
         if isinstance(verdict, ItsPrompt):
             return api_dialect.encode(state.plan, filled, None)
-        # The bytes come from the record, under the digest that the rulebook names; nothing that a caller
-        # holds can leave.
+        # The bytes come from the record, by the digest that the rulebook names, so no bytes of a caller can
+        # be sent.
         return api_dialect.encode(state.plan, filled, self._bodies.file(verdict.image.digest))
 
     def _fill(self, state: RunState, call: Call) -> Call:
@@ -314,7 +309,8 @@ class Policy:
             names = "the receipt names another candidate"
             carries = f"it must carry {CARRIES[call.purpose]}"
             raise EgressError(f"request {call.slot}: {names if isinstance(source, Prototype) else carries}")
-        # Digest and parent are compared too: a candidate with a known name and other bytes is refused.
+        # Digest and parent are compared too, so that a candidate with a known name and other bytes is
+        # refused.
         if source.candidate != self._known[verdict.image.id]:
             raise EgressError(f"request {call.slot}: {verdict.image.id} is not what the API sent")
 

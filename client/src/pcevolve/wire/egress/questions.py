@@ -1,6 +1,6 @@
-"""Questions to the API before the plan is fixed: the greeting, the balance, and whether it makes several texts at once.
+"""Questions to the API before the plan: the greeting, the balance, and whether it makes several texts at once.
 
-They are the same for any private data, and a resumed run has their answers on record.
+The questions are the same for any private data. A resumed run finds the answers on record.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pcevolve.wire.providers.dialect import Dialect
 
 
 class OpeningQuestions:
-    """Asks what an API is asked before the plan is on record."""
+    """Sends the questions to an API that come before the plan is on record."""
 
     def __init__(
         self,
@@ -44,15 +44,15 @@ class OpeningQuestions:
             authority=self._address.route.authority,
             proxied=self._address.route.proxy is not None,
         )
-        # The first line of a record says who is asked, before anything is.
+        # The first line of a record names the API, before anything is sent to it.
         if not self._transcript.entries:
             self._transcript.append(opened)
         elif self._transcript.entries[0].record != opened:
             raise EgressError("this run is on record with another API: start a new one with another --out")
         if not self._address.greets:
             return b""
-        # From the record when resuming: a new request would tell the provider that the run was interrupted,
-        # and when.
+        # From the record when resuming: a new request would show the provider that and when the run was
+        # interrupted.
         for known in self._transcript.answers(GREETING_SLOT):
             return self._transcript.bodies.get(known.answers[0].body)
         return self._exchange.obtain(
@@ -60,14 +60,14 @@ class OpeningQuestions:
         ).body
 
     def balance(self) -> float | None:
-        """Return the account's balance, if the API tells it; else None.
+        """Return the account's balance; None if the API does not report it.
 
-        It is asked before the plan is on record and never again: a resumed run is not new.
+        The question is sent once, before the plan is on record; a resumed run does not repeat it.
 
         Raises:
-            EgressError: The plan is fixed: a question in the middle of a run would reveal something.
+            EgressError: The plan is set: a question in the middle of a run would reveal something.
         """
-        # A question in the middle of a run would show when the run is there.
+        # A question in the middle of a run would show how far the run has got.
         self._policy.require_beginning()
         question = self._policy.balance_request()
         if question is None or self._transcript.plan() is not None:
@@ -83,33 +83,34 @@ class OpeningQuestions:
     def takes_several(self, model: str) -> bool:
         """Ask for two texts at once, if only that shows whether a request may ask for several.
 
-        It is asked once, before the plan is on record, which depends on it.
+        The question is sent once, before the plan is on record, because the plan depends on the answer.
 
         Raises:
-            EgressError: The plan is fixed.
-            ProviderError: No answer, or a refusal that cannot be about their number.
+            EgressError: The plan is set.
+            ProviderError: There was no answer, or a refusal for another reason than the number of texts.
         """
         self._policy.require_beginning()
-        # No dialect of images has one: there the number of images is a field that every server knows.
+        # Image dialects have no such question, because every image server knows the field for the number.
         question = self._policy.trial_request(model)
         if question is None:
             return True
         if self._trial() is None:
             try:
                 self._exchange.obtain(TRIAL_SLOT, question, self._patience.before_plan())
-            # A refusal may be the answer: some APIs refuse to write two texts at once, and the record says
-            # that they did.
+            # A refusal may be the answer: some APIs refuse two texts at once, and the record contains the
+            # refusal.
             except ProviderRefusedError:
                 if self._trial() is None:
                     raise
-        # Read from the record, not from the request just made: a resumed run decides by the same line.
+        # Read from the record, not from the request just made, so that a resumed run decides by the same
+        # line.
         answer = self._trial()
         if answer is None or not answer.succeeded:
             return False
         return self._dialect.takes_several(self._transcript.bodies.get(answer.body))
 
     def _trial(self) -> Answered | None:
-        """Return the recorded answer that shows whether several texts may be asked for: the last one."""
+        """Return the last recorded answer that shows whether several texts may be requested at once."""
         records = (entry.record for entry in reversed(self._transcript.entries))
         answers = (each for each in records if isinstance(each, Answered))
         return next((each for each in answers if each.slot == TRIAL_SLOT and each.states_number), None)

@@ -1,6 +1,7 @@
-"""Outputs of the plan's calls: read from an answer or the record, fetched behind links, stored and named.
+"""Outputs of the plan's calls: read from an answer or the record, fetched from links, stored and named.
 
-Where an API answers by jobs, an answer begins a chain of them (``Dialect.follow_up``), whose last one is read.
+If an API answers with jobs, an answer begins a chain of answers (``Dialect.follow_up``), and the last one
+is read.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ from pcevolve.wire.egress.transport import Outgoing
 from pcevolve.wire.providers.dialect import Output, WireRequest
 
 LONGEST_POLL_PAUSE: Final = 10.0
-"""Longest pause in seconds between two questions about a job.
+"""Longest pause in seconds between two requests for a job's state.
 
-The first is one second, and each is twice the one before.
+The first pause is one second, and each is twice the one before.
 """
 
 
 @dataclass
 class Replies:
-    """Outputs of the calls of one run; images behind links are fetched by the exchange."""
+    """Outputs of the calls of one run; the exchange fetches images behind links."""
 
     transcript: Transcript
     policy: Policy
@@ -52,21 +53,21 @@ class Replies:
         """Return the outputs in recorded answers; None if the call has to be sent, or sent again.
 
         Raises:
-            TranscriptError: The record has the call's outputs but no usable answer; it is not sent again,
-                because the call was answered.
+            TranscriptError: The record has the call's outputs but no usable answer. The call is not sent
+                again, because it was answered.
         """
         recorded = self.transcript.outputs(call.slot)
         chains = self.transcript.answers(call.slot)
-        # An interrupted run's job goes on at the provider, and is paid for: ask for its result before asking
-        # anew.
+        # The job of an interrupted run continues at the provider and is paid for, so its result is requested
+        # first.
         if recorded is None and chains and not chains[-1].cancelled:
             self._carry_on(call, chains[-1])
-        # The newest first: an older answer lacked something and was repeated, and its dead links are not
-        # followed again.
+        # The newest first: older answers were incomplete and therefore repeated, and their dead links are not
+        # followed.
         for chain in reversed(chains):
             try:
                 brought = self._read_chain(call, chain, recorded is not None)
-            # An older answer may have what the newest has lost.
+            # An older answer may contain what the newest has lost.
             except (ProviderRefusedError, ProviderUnreachableError, LinkDiedError):
                 continue
             if brought is None:
@@ -74,29 +75,30 @@ class Replies:
             if recorded is not None:
                 if recorded == digests_of(brought.outputs):
                     return Brought(brought.outputs)
-            # A part of the outputs is kept, where the run bears the loss of the others; otherwise the call is
-            # sent again.
+            # Some outputs are kept if the run can continue without the others; otherwise the call is sent
+            # again.
             elif brought.loss is None or (any(brought.outputs) and self.policy.is_borne(brought.loss)):
                 return brought
         if recorded is None:
             return None
-        # Outputs without a readable answer mean a damaged or edited record, and asking again would pay twice.
+        # Outputs without a readable answer mean a damaged or edited record, and a new request would be paid
+        # twice.
         nothing = [b""] * call.count
         if recorded == digests_of(nothing) and self.policy.find_loss(self.transcript.outcomes(call.slot)):
             return Brought(nothing)
         raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
 
     def finish(self, call: Call) -> Brought:
-        """Read the result of the newest answer to a call; if the answer began a job, the job has to end first.
+        """Read the result of the newest answer to a call; if the answer began a job, wait for the job's end.
 
         Raises:
-            ProviderRefusedError, ProviderUnreachableError: The job's state has to be asked for later.
+            ProviderRefusedError, ProviderUnreachableError: The job's state has to be requested later.
         """
         chain = self.transcript.answers(call.slot)[-1]
         error = self._carry_on(call, chain)
         if error is not None:
             return self._lose(call, error)
-        # Only the last answer of a job has its result; those before it say that it goes on.
+        # Only the last answer of a job contains its result; earlier ones report that the job is running.
         return self.read(call, self._bodies(chain)[-1])
 
     def cancel_all(self) -> None:
@@ -106,11 +108,12 @@ class Replies:
                 self._cancel(call)
 
     def _cancel(self, call: Call) -> None:
-        # One lock for look and mark: a job that two threads find to be going on is cancelled by one of them.
+        # One lock for checking and recording, so that only one of two threads cancels a job.
         with self.exchange.recording:
             chain = self.transcript.answers(call.slot)[-1]
             ending = [] if chain.cancelled else self.policy.cancel_requests(self._bodies(chain))
-            # The first on record under the lock: it marks the job as cancelled for every other thread.
+            # The first request is recorded under the lock, which marks the job as cancelled for every other
+            # thread.
             for each in ending[:1]:
                 self.exchange.put_on_record(cancel_slot(call.slot, 0), each)
         for place, each in enumerate(ending):
@@ -119,10 +122,10 @@ class Replies:
             self.exchange.try_once(cancel_slot(call.slot, place), each)
 
     def _carry_on(self, call: Call, chain: AnswerChain) -> ProviderReplyError | None:
-        """Ask for a job's state until it is over; if it fails or has to be given up, cancel it and return the error."""
+        """Request a job's state until the job is over; if it fails or is given up, cancel it and return the error."""
         try:
             while (due := self.policy.follow_up(call, self._bodies(chain))) is not None:
-                # Numbered by the answers on record, so that a resumed run goes on where it stopped.
+                # Numbered by the answers on record, so that a resumed run continues where it stopped.
                 slot = job_slot(call.slot, len(chain.answers) - 1)
                 self.patience.sleep(min(2.0 ** (len(chain.answers) - 1), LONGEST_POLL_PAUSE))
                 self.pace.wait_before_request()
@@ -137,7 +140,7 @@ class Replies:
         try:
             self.exchange.obtain(slot, due, self.patience)
         except ProviderError as error:
-            # The API may only be away: then the job's state is asked for again when the run goes on.
+            # The API may only be unreachable for now; then the resumed run requests the job's state again.
             if not self.policy.is_gone(self.transcript.outcomes(slot)):
                 raise
             raise ProviderReplyError(f"the outcome of a job is unknown: {error}") from error
@@ -160,20 +163,20 @@ class Replies:
         return Brought([b""] * call.count, error, loss)
 
     def read(self, call: Call, body: bytes, settled: bool = True) -> Brought:
-        """Read the images of an answer, wherever they are, if the requested model made them.
+        """Read the images of an answer, from its body and its links, if the requested model made them.
 
         Args:
-            settled: Whether a dead link makes its image missing. Links expire, so an image of an earlier
-                answer is requested again.
+            settled: Whether a dead link makes its image missing. If not, the call is sent again, because
+                links in an earlier answer may have expired.
 
         Raises:
-            OtherModelError, UnlistedHostError: All requests would be answered so.
+            OtherModelError, UnlistedHostError: All requests would be answered in this way.
         """
         try:
             links = self.policy.read_links(call, body)
             fetched = [self._follow(call, place, link, settled) for place, link in enumerate(links)]
             outputs, error = self.policy.read_outputs(call, body, fetched)
-        # These concern every request alike, so they are no loss of a single image.
+        # These concern every request alike, so they are not the loss of a single image.
         except (OtherModelError, UnlistedHostError, LinkDiedError):
             raise
         except ProviderReplyError as broken:
@@ -182,7 +185,7 @@ class Replies:
         return Brought(outputs, error, loss)
 
     def store(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
-        """Store a call's outputs, on record, and name them."""
+        """Store and record a call's outputs, and name them."""
         # One lock for lookup and append: two threads that store the same call must not both find it new.
         with self.exchange.recording:
             digests = tuple(self.transcript.bodies.keep(data) for data in made)
@@ -194,7 +197,7 @@ class Replies:
         return tuple(Candidate.received(call, index, parent, data) for index, data in enumerate(made))
 
     def _follow(self, call: Call, place: int, link: str | WireRequest, settled: bool) -> Output:
-        """Fetch the target of a link; the reason in its place if that fails."""
+        """Fetch the target of a link; if that fails, return the reason."""
         try:
             return self._fetch(call, place, self.policy.link_request(link))
         except UnlistedHostError:
@@ -212,12 +215,12 @@ class Replies:
     def _fetch(self, call: Call, place: int, link: Outgoing) -> bytes:
         """Fetch the image behind a link, or read it from the record (``ProviderReplyError``)."""
         slot = link_slot(call.slot, place)
-        # By address: a repeated answer has other links in the same slot.
+        # By address, because a repeated answer has other links in the same slot.
         known = self.transcript.answer_from(slot, link.url)
         if known is not None:
             return require_max_size(self.transcript.bodies.get(known.body))
-        # The number of requests is the plan's: following a link that was dead before would be an extra
-        # request.
+        # The plan determines the number of requests, so a link that was dead before must not be followed
+        # again.
         if self.transcript.outputs(call.slot) is not None:
             raise ProviderReplyError("this call was already answered, without the content of this link")
         self.pace.wait_before_request()

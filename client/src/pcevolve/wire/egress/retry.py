@@ -16,14 +16,14 @@ from pcevolve.errors import ProviderUnreachableError
 from pcevolve.wire.providers.faults import Fault
 
 LONGEST_PAUSE = 60.0
-"""Longest pause in seconds between two attempts, unless the API asks for a longer one."""
+"""Longest pause in seconds between two attempts, unless the API requests a longer one."""
 LOADING_PAUSE = 10.0
 """Longest pause in seconds while an API is loading, because it may be ready at any time."""
 Result = TypeVar("Result")
 
 
 class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
-    """An attempt failed in a way that may pass; ``loading``: the API is there, but not ready yet."""
+    """An attempt failed in a way that may pass; ``loading`` if the API is reachable but not ready."""
 
     def __init__(self, reason: str, retry_after: str | None, loading: bool = False) -> None:
         super().__init__(reason)
@@ -31,9 +31,9 @@ class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
 
 
 def require_final(status: int, found: Fault, retry_after: str | None) -> str:
-    """Describe a failure that no retry would fix (``Busy`` if one may)."""
+    """Describe a failure that no retry would fix (``Busy`` if a retry may help)."""
     reason = f"HTTP {status}" + (f" ({found.message})" if found.message else "")
-    # The status alone decides on loading: 503 is what servers answer while a model is read from disk.
+    # Only the status tells about loading: servers answer 503 while they read a model from disk.
     if found.passes:
         raise Busy(reason, retry_after, loading=status == HTTPStatus.SERVICE_UNAVAILABLE)
     return reason
@@ -55,7 +55,7 @@ class LossNotice:
 
 @dataclass(frozen=True)
 class RetryNotice:
-    """A retry: its reason and its time; all times are in seconds."""
+    """A retry, with its reason and times in seconds."""
 
     reason: str
     loading: bool
@@ -84,18 +84,18 @@ class RetryPolicy:
     """The limits of retries.
 
     Attributes:
-        seconds: Give up on a request once this much time has passed since its first attempt.
-        first: The same for the first contact, where a wrong address should be reported soon.
-        loading: Instead of ``seconds`` while the API answers that it is loading; the same if None.
+        seconds: Time after a request's first attempt at which the request is given up.
+        first: The same for the first contact, because a wrong address should be reported soon.
+        loading: The same while the API answers that it is loading; None for ``seconds``.
         option: The option that sets ``seconds``; ``provider.patience`` sets ``loading``.
         report: Called before each retry, and for missing outputs.
-        advice: What to do once retries have ended and the API is back.
-        hint: A possible cause besides the API; empty if none is known.
+        advice: What to do after retries have ended and the API is back.
+        hint: A possible cause other than the API; empty if none is known.
     """
 
-    # Five minutes are a restart of a server; a longer outage is for a person to decide about.
+    # Five minutes cover a server's restart; a person should decide about a longer outage.
     seconds: float = 300.0
-    # At the first contact a typing error is likelier than an outage.
+    # At the first contact, a typing error is likelier than an outage.
     first: float = 10.0
     report: Callable[[Notice], None] = _report_nothing
     sleep: Callable[[float], None] = tenacity.nap.sleep
@@ -105,7 +105,7 @@ class RetryPolicy:
     hint: str = ""
 
     def before_plan(self) -> Self:
-        """Return a policy with other advice while no plan is on record: there is no run yet to resume."""
+        """Return a policy with other advice, because there is no run to resume before a plan is on record."""
         return replace(self, advice="run the same command again")
 
     def for_first_contact(self) -> Self:
@@ -116,13 +116,13 @@ class RetryPolicy:
         )
 
     def until_answered(self, attempt: Callable[[], Result], asked: str = "") -> Result:
-        """Call until it succeeds, or the limits are reached (``ProviderUnreachableError``, which quotes ``asked``)."""
+        """Call until it succeeds or the limits are reached (``ProviderUnreachableError``, which quotes ``asked``)."""
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Busy),
-            # A pause that the API asks for counts towards the delay.
+            # A pause that the API requests counts towards the delay.
             stop=lambda state: tenacity.stop_before_delay(self._limit(_error_of(state)))(state),
             wait=_pause,
-            # Replaced where several requests are under way: a thread that waits has to wake when the run
+            # Replaced if several requests are in flight, because a waiting thread must wake when the run
             # stops.
             sleep=self.sleep,
             before_sleep=self._tell,
@@ -131,7 +131,7 @@ class RetryPolicy:
             return retrying(attempt)
         except tenacity.RetryError as error:
             reason = error.last_attempt.exception()
-            # Told apart, because waiting out a quota of a day needs another answer than a server that is
+            # A separate message, because a quota that lasts a day needs another remedy than a server that is
             # down.
             wait, limit = _read_asked_seconds(reason), self._limit(reason)
             if wait > limit:
@@ -147,7 +147,7 @@ class RetryPolicy:
             ) from reason
 
     def _limit(self, error: BaseException | None) -> float:
-        """Return the seconds that a failure may be retried."""
+        """Return for how many seconds a failure may be retried."""
         return self.loading if self.loading is not None and _loads(error) else self.seconds
 
     def _tell(self, state: tenacity.RetryCallState) -> None:
@@ -168,19 +168,19 @@ def _loads(error: BaseException | None) -> bool:
 
 
 def _pause(state: tenacity.RetryCallState) -> float:
-    """Return an exponential pause with full jitter, capped, or the API's own pause if that is longer."""
+    """Return an exponential pause with full jitter, capped, or the API's requested pause if that is longer."""
     error = _error_of(state)
-    # A loading server is asked more often: it is there, and answers as soon as it can.
+    # A loading server is tried more often, because it is reachable and answers as soon as it is ready.
     longest = LOADING_PAUSE if _loads(error) else LONGEST_PAUSE
-    # Jitter, so that clients which failed together do not come back together. It is public chance, so it may
+    # Jitter, so that clients that failed together do not return together. It is public randomness, so it may
     # show.
     backoff = random.uniform(0.5, 1.0) * min(longest, 2.0 ** (state.attempt_number - 1))  # noqa: S311
-    # Never sooner than the API asks for: it would answer 429 again and count it.
+    # Never sooner than the API requests: it would answer 429 again and count the attempt.
     return max(backoff, _read_asked_seconds(error))
 
 
 def _read_asked_seconds(error: BaseException | None) -> float:
-    """Return the seconds that an answer asked for; 0 if none."""
+    """Return the pause that an answer requests, in seconds; 0 if none."""
     return _seconds(error.retry_after or "") if isinstance(error, Busy) else 0.0
 
 
@@ -196,13 +196,13 @@ def spell_duration(seconds: float) -> str:
 
 
 def _seconds(retry_after: str) -> float:
-    """Return a Retry-After header's wait in seconds, also from a date (RFC 9110, 10.2.3); 0 if invalid."""
-    # ``isdigit`` alone accepts digits of other scripts, which ``float`` reads and no server means.
+    """Return the wait in a Retry-After header in seconds, also for a date (RFC 9110, 10.2.3); 0 if invalid."""
+    # ``isdigit`` alone accepts digits of other scripts; ``float`` reads them, but no server means them.
     if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after)
     try:
         until = parsedate_to_datetime(retry_after)
     except (ValueError, OverflowError):  # a year of twenty digits
         return 0.0
-    # Only a date with a zone says when.
+    # A date without a time zone is ambiguous, so it is ignored.
     return (until - datetime.now(until.tzinfo)).total_seconds() if until.tzinfo else 0.0

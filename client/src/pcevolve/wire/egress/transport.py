@@ -32,7 +32,7 @@ class ConnectionTroubleError(Exception):
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A complete request, header by header, as it will be on the wire."""
+    """A complete request, header by header, as sent."""
 
     method: str
     url: str
@@ -47,7 +47,7 @@ class Outgoing:
 
     @property
     def wire_bytes(self) -> int:
-        """Length as HTTP/1.1: request line, headers, body."""
+        """Length in bytes as HTTP/1.1: request line, headers, body."""
         line = f"{self.method} {self.target} HTTP/1.1\r\n\r\n"
         return len(line) + _header_bytes(self.headers) + len(self.body)
 
@@ -66,7 +66,7 @@ class Incoming:
 
     @property
     def wire_bytes(self) -> int:
-        """Length as HTTP/1.1: status line without its phrase, headers, body."""
+        """Length in bytes as HTTP/1.1: status line without its phrase, headers, body."""
         return len("HTTP/1.1 200 \r\n\r\n") + _header_bytes(self.headers) + len(self.body)
 
     def header(self, name: str) -> str | None:
@@ -75,14 +75,14 @@ class Incoming:
 
 
 class Transport(Protocol):
-    """The only seam to the network: the gate hands requests over here."""
+    """The only seam to the network: the gate sends all requests through it."""
 
     def send(self, request: Outgoing) -> Incoming:
-        """Send exactly this and wait for the answer.
+        """Send exactly this request, and wait for the answer.
 
         Raises:
             ConnectionTroubleError: No complete answer came.
-            ProviderReplyError: The answer is larger than any honest one.
+            ProviderReplyError: The answer is larger than an honest answer can be.
         """
         ...
 

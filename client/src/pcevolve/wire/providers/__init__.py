@@ -1,7 +1,4 @@
-"""Remote APIs: one dialect per file, pure functions between public calls and wire bytes.
-
-No sockets, no record.
-"""
+"""Remote APIs, one dialect per file: pure functions between public calls and wire bytes; no sockets, no record."""
 
 from __future__ import annotations
 

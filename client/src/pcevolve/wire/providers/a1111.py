@@ -21,11 +21,11 @@ TEXT_TO_IMAGE = "/sdapi/v1/txt2img"
 IMAGE_TO_IMAGE = "/sdapi/v1/img2img"
 MODELS = "/sdapi/v1/sd-models"
 USUAL_SAMPLER: Final = "Euler"
-"""The API's own default; newer versions, and forks, may have another."""
+"""The API's own default; newer versions and forks may have another."""
 _SYNTAX: Final = re.compile(
     r"(?P<mark>[\\()\[\]])|(?P<word>\b(?:AND|BREAK)\b)|(?P<network><(?=\w+:))|(?P<comment>#|/(?=[/*])|(?<=\*)/)"
 )
-"""Emphasis and schedules; composition; extra networks; comments, which begin with ``//`` and ``/*`` in forks."""
+"""Syntax of emphasis and schedules; composition; extra networks; in forks, comments with ``//`` and ``/*``."""
 _WEIGHT: Final = re.compile(r":\s*[-+]?[\d.]+\s*$")
 """A weight at the end of a prompt."""
 
@@ -39,20 +39,20 @@ def _undo(found: re.Match[str]) -> str:
     if found["mark"]:
         return f"\\{found[0]}"
     if found["word"]:
-        # In lower case, AND and BREAK are plain words; no escape exists for them.
+        # In lower case, AND and BREAK are plain words; there is no escape for them.
         return found[0].lower()
-    # A blank after the bracket ends the syntax of an extra network. A comment sign has no escape, so it
-    # becomes a blank.
+    # A blank after the bracket ends the syntax of an extra network. Comment signs have no escape, so they
+    # become blanks.
     return "< " if found["network"] else " "
 
 
 def _in_syntax(plan: PublicPlan, call: Call) -> str:
-    """Return a call's prompt with domain and label escaped; other parts may be meant as syntax."""
+    """Return a call's prompt with domain and label escaped; other parts may be intended as syntax."""
     prompt = plan.prompt_of(call)
-    # The longest first: a label inside of the domain words must not be escaped by itself.
+    # The longest first, because a label inside the domain words must not be escaped separately.
     words = sorted(filter(None, {plan.data.domain, call.label}), key=len, reverse=True)
     whole = re.sub("|".join(map(re.escape, words)), lambda found: escape(found[0]), prompt)
-    # "stage:2" at the end of a prompt reads as a weight; a comma after it makes it words again.
+    # "stage:2" at the end of a prompt is parsed as a weight; a comma after it prevents that.
     ends = any(prompt.rstrip().endswith(each.rstrip()) for each in words)
     return f"{whole}," if ends and _WEIGHT.search(whole) else whole
 
@@ -85,7 +85,7 @@ class _Checkpoints(RootModel[Annotated[list[_Checkpoint], Field(max_length=limit
 class A1111Dialect(Dialect):
     """``txt2img`` and ``img2img``; image k of a batch takes seed + k, as in the native dialect.
 
-    ``--api-auth`` of the web UI is HTTP Basic authentication: the key is ``user:password``.
+    The web UI's ``--api-auth`` is HTTP Basic authentication, with ``user:password`` as the key.
     """
 
     abilities = ABILITIES["a1111"]
@@ -95,7 +95,7 @@ class A1111Dialect(Dialect):
     )
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Encode a call as JSON for ``txt2img``, or for ``img2img`` with an image."""
+        """Encode a call as JSON for ``txt2img``, or with an image for ``img2img``."""
         fields: dict[str, Any] = {
             "prompt": _in_syntax(plan, call),
             "negative_prompt": escape(plan.images.negative_prompt),
@@ -106,11 +106,11 @@ class A1111Dialect(Dialect):
             "width": plan.images.width,
             "height": plan.images.height,
             "batch_size": call.count,
-            # One batch of ``count`` images: more would repeat the request inside of the server.
+            # One batch of ``count`` images; several batches would repeat the request inside the server.
             "n_iter": 1,
-            # The images are part of a private run, so no copy should stay on the server's disk.
+            # The images belong to a private run, so no copy should stay on the server's disk.
             "save_images": False,
-            # Per request, instead of switching the server's checkpoint for everybody.
+            # Set per request, so that the server's checkpoint does not change for everybody.
             "override_settings": {"sd_model_checkpoint": plan.provider.model},
         }
         if image is None:
@@ -123,12 +123,12 @@ class A1111Dialect(Dialect):
         return decode_images(parse_answer(_Answer, body).images)
 
     def answered_by(self, body: bytes) -> str | None:
-        """Return the checkpoint in the images' generation parameters, with the beginning of its digest."""
+        """Return the checkpoint in the images' generation parameters, with the start of its digest."""
         try:
             info = _Info.model_validate_json(_InfoText.model_validate_json(strip_mark(body)).info)
         except ValidationError:
             return None
-        # The same form as in the web UI's list of checkpoints, which is what --model is compared with.
+        # The same form as in the web UI's list of checkpoints, with which --model is compared.
         digest = f" [{info.sd_model_hash}]" if info.sd_model_name and info.sd_model_hash else ""
         return f"{info.sd_model_name}{digest}" if info.sd_model_name else None
 
@@ -137,14 +137,14 @@ class A1111Dialect(Dialect):
         return WireRequest("GET", MODELS)
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """Check only that the model exists: the web UI does not tell a checkpoint's size."""
+        """Check only that the model exists, because the web UI does not report a checkpoint's size."""
         known = parse_answer(_Checkpoints, body).root
-        # Either name: users copy the title with its digest, scripts the bare name.
+        # Either name: users copy the title with its digest, scripts use the bare name.
         if not any(model in {each.title, each.model_name} for each in known):
             raise no_model(model, (each.model_name for each in known))
         return None
 
     def cost(self, body: bytes) -> float:
-        """Always 0: self-hosted."""
-        # Zero, not None: None would mean that a price is unknown, and --max-cost would refuse the run.
+        """Return 0, because the API is self-hosted."""
+        # Zero, not None: None would mean an unknown price, and --max-cost would refuse the run.
         return 0.0

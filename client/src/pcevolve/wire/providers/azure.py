@@ -1,4 +1,4 @@
-"""Azure's spelling of OpenAI's Images API: deployment and version in the address, the key in a header of its own."""
+"""Azure's form of OpenAI's Images API: deployment and version in the address, the key in its own header."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pcevolve.wire.providers.dialect import WireRequest
 from pcevolve.wire.providers.openai import PlainOpenAIDialect
 
 VERSION: Final = "2025-04-01-preview"
-"""The last version with deployments in the address; later ones, at ``/openai/v1``, are OpenAI's own API."""
+"""The last version with deployments in the address; later versions, at ``/openai/v1``, are OpenAI's own API."""
 
 
 class AzureDialect(PlainOpenAIDialect):
-    """A deployment has one model, so its name is the model's as far as a request can tell."""
+    """A deployment has one model, so requests use the deployment's name as the model's name."""
 
     abilities = ABILITIES["azure"]
     unknown = (
@@ -25,11 +25,11 @@ class AzureDialect(PlainOpenAIDialect):
     )
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Encode a call as for OpenAI, below the deployment."""
+        """Encode a call as for OpenAI, with the deployment in the path."""
         asked = super().encode(plan, call, image)
-        # The operation is spelled as at OpenAI, only its place differs.
+        # The operation has the same name as at OpenAI; only its place in the address differs.
         operation = asked.path.removeprefix("/v1")
-        # Quoted whole: a deployment's name is the user's text, and a slash in it would name another
+        # Quoted completely: a slash in a deployment's name, which is user text, would address another
         # operation.
         path = f"/openai/deployments/{quote(plan.provider.model, safe='')}{operation}?api-version={VERSION}"
         return WireRequest(asked.method, path, asked.body, asked.content_type)
@@ -39,5 +39,5 @@ class AzureDialect(PlainOpenAIDialect):
         return WireRequest("GET", f"/openai/models?api-version={VERSION}")
 
     def answered_by(self, body: bytes) -> str | None:
-        """Return nothing: an answer names the deployment's model, and a request the deployment."""
+        """Return nothing: an answer names the deployment's model, and a request the deployment, so they differ."""
         return None

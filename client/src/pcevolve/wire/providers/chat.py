@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions API, which most language models speak: texts in place of images."""
+"""OpenAI's Chat Completions API, which most language models offer: texts in place of images."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pcevolve.wire.providers.faults import Reason
 from pcevolve_shared import limits, wire
 from pcevolve_shared.blanks import question
 
-# The last five are faults: half a text that nobody wrote to an end is none.
+# The last five are faults, after which the text is incomplete and counts as none.
 WITHHELD: Final = frozenset({
     "content_filter", "content_filtered", "sensitive", "safety", "recitation", "refusal",
     "guardrail_intervened", "error", "network_error", "insufficient_system_resource", "abort",
@@ -61,14 +61,14 @@ class _Choice(Reply):
     @property
     def ended_by(self) -> str:
         """The finish reason in lower case; empty if the API gives none."""
-        # Gateways pass on the spelling of the vendor behind them, such as ``MAX_TOKENS``.
+        # Gateways pass on the underlying vendor's spelling, such as ``MAX_TOKENS``.
         return (self.finish_reason or "").lower()
 
     @property
     def text(self) -> str:
-        """The written text; empty if it was refused, filtered, cut off by a fault, or only reasoning."""
+        """The written text; empty if it was refused, filtered, cut off by a fault, or consists of reasoning alone."""
         withheld = self.ended_by in WITHHELD
-        # A refusal is a text as well, and without this check it would become a candidate.
+        # A refusal is a text too; without this check it would become a candidate.
         if self.message is None or withheld or self.message.refusal:
             return ""
         return read_answer(self.message.content)
@@ -76,7 +76,7 @@ class _Choice(Reply):
 
 TRIAL: Final = "Write one word."
 SEEDS: Final = 2**31
-"""Upper limit of seeds: some APIs store them in a signed integer of 32 bits."""
+"""Upper limit of seeds: some APIs store them as signed 32-bit integers."""
 
 
 class _Answer(Reply):
@@ -101,7 +101,7 @@ def _request(model: str, asked: str, texts: Texts, call: Call) -> WireRequest:
         "n": call.count,
         "max_tokens": texts.tokens,
         "temperature": texts.temperature,
-        # Reduced rather than refused: the seed is public, and any function of it does.
+        # Reduced, not refused, because the seed is public and any function of it serves.
         "seed": call.seed % SEEDS,
     }
     whole = {"model": model, "messages": [{"role": "user", "content": asked}]}
@@ -109,7 +109,7 @@ def _request(model: str, asked: str, texts: Texts, call: Call) -> WireRequest:
 
 
 class ChatDialect(Dialect):
-    """One question for each text; a variation repeats the question with the varied text, some words blank."""
+    """One question per text; a variation repeats the question with the varied text, in which some words are blank."""
 
     abilities = ABILITIES["chat"]
     one_a_request = "provider.fields=single"
@@ -125,8 +125,8 @@ class ChatDialect(Dialect):
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Encode a call.
 
-        The blank words of a varied text follow from the text, the call's seed and its degree. An output that
-        is not a text is varied by a new request.
+        The blank words of a varied text are a function of the text, the call's seed and its degree. An
+        output that is not a text is varied by a new request.
         """
         prompt = plan.prompt_of(call)
         # Blanked here and again in the audit: the blanks follow from public values, so no text is stored
@@ -136,12 +136,13 @@ class ChatDialect(Dialect):
         return _request(plan.provider.model, asked, plan.texts, call)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """Return the texts of an answer, unchanged; a choice without one gives an empty text."""
+        """Return the texts of an answer, unchanged; a choice without a text gives an empty one."""
         return [each.encode() for each in read_texts(body)]
 
     def trial(self, model: str) -> WireRequest:
-        """Ask for two words, with as few fields as show whether ``n`` is supported."""
-        # No token limit, seed or temperature: a refusal of one of these would look like a refusal of ``n``.
+        """Request two words, with only the fields that show whether ``n`` is supported."""
+        # No token limit, seed or temperature, because a refusal of one of these would look like a refusal of
+        # ``n``.
         asked = {"model": model, "messages": [{"role": "user", "content": TRIAL}], "n": 2}
         return WireRequest("POST", wire.CHAT, encode_json(asked))
 
@@ -155,7 +156,7 @@ class ChatDialect(Dialect):
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """Return None, because texts have no size (``UsageError`` if the API's list of models lacks this one)."""
         listed = [each.id for each in parse_answer(_Models, body).data]
-        # An empty list says nothing: some gateways list no model and answer for all.
+        # An empty list means nothing: some gateways list no model and answer for all.
         if listed and model not in listed:
             raise no_model(model, listed)
         return None

@@ -1,7 +1,7 @@
-"""Bodies as dialects write and read them: equal calls are equal bytes, and an API's data are never trusted.
+"""Bodies as dialects write and read them. Equal calls give equal bytes, and an API's data are never trusted.
 
 A form (RFC 7578) also has one spelling. Its boundary is a hash of its parts, so it is as public as the call
-itself; a library's random boundary would be unpredictable bytes that leave.
+itself. A library's random boundary would be unpredictable bytes that are sent.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from pcevolve.wire.providers.faults import read_message
 from pcevolve_shared import images
 
 Model = TypeVar("Model", bound=BaseModel)
-# Enough to recognise an API by, short enough for one line: the names come from the provider.
+# Long enough to recognise an API, short enough for one line: the provider chose the names.
 _MOST_FIELDS, _LONGEST_FIELD = 6, 40
 _SUFFIXES: Final = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
 
 
 class Reply(BaseModel):
-    """The fields of an answer that are read; others are ignored, and errors repeat none of them."""
+    """The fields of an answer that are read; other fields are ignored, and errors repeat no field's value."""
 
     model_config = ConfigDict(hide_input_in_errors=True, allow_inf_nan=False)
 
 
 JobId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-"""A job's name as chosen by the provider; it is sent back inside an address, so its characters are limited."""
+"""A job's name, chosen by the provider; it is sent back inside an address, so its characters are limited."""
 
 
 def require_same_job(asked: str, answered: str) -> None:
     """Refuse an answer about another job than the requested one (``ProviderReplyError``)."""
-    # A provider could otherwise make one job's result count for another, and so choose among seeds.
+    # Otherwise a provider could pass one job's result off as another's, and so choose among seeds.
     if answered != asked:
         raise ProviderReplyError("the API answered about a different job")
 
 
 def encode_json(fields: Mapping[str, Any]) -> bytes:
     """Serialise canonically, so that equal calls are equal bytes."""
-    # No NaN: it is not JSON, and a server may read it as it likes.
+    # No NaN, because it is not JSON, and servers parse it differently.
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -56,7 +56,7 @@ def strength_of(call: Call) -> dict[str, float]:
 
 
 def encode_form(fields: Mapping[str, str], image: bytes | None, name: str = "image") -> tuple[str, bytes]:
-    """Return content type and body of a form: text parts in order, and last the file part ``image``."""
+    """Return content type and body of a form: text parts in order, and the file part ``image`` last."""
     parts = [_text(name, value) for name, value in fields.items()]
     if image is not None:
         # Last, so that a server has read every field before the large part begins.
@@ -68,19 +68,19 @@ def encode_form(fields: Mapping[str, str], image: bytes | None, name: str = "ima
 
 
 def parse_answer(model: type[Model], body: bytes) -> Model:
-    """Validate an answer (``ProviderReplyError``, which does not repeat its content, if it breaks the contract)."""
-    # A byte order mark is no JSON, and some servers on Windows begin with one.
+    """Validate an answer (``ProviderReplyError``, without its content, if it breaks the contract)."""
+    # A byte order mark is not JSON, and some servers on Windows send one.
     body = strip_mark(body)
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
-        # The first alone, without its input: an answer may repeat the key or a prompt, and errors are kept in
-        # logs.
+        # Only the first error, without its input: an answer may repeat the key or a prompt, and errors are
+        # logged.
         first = error.errors(include_input=False, include_url=False)[0]
         if first["type"] == "json_invalid" and (form := _form_of(body) or _words_of(body)):
             raise ProviderReplyError(f"the API answered with {form} where JSON was expected") from None
         where = ".".join(str(part) for part in first["loc"]) or "the whole answer"
-        # Only at the top does another form mean another API; further inside it is one wrong value.
+        # Only at the top level does another form mean another API; deeper it is a single wrong value.
         other = describe_other(body) if len(first["loc"]) <= 1 else ""
         raise ProviderReplyError(
             f"the API's answer breaks the contract at {where}: {first['msg']}{other}"
@@ -88,9 +88,9 @@ def parse_answer(model: type[Model], body: bytes) -> Model:
 
 
 def describe_other(body: bytes) -> str:
-    """Describe an answer of another form, and what to do; empty if it is not recognised."""
+    """Describe an answer of another API's form, and name the remedy; empty if the form is not recognised."""
     answer = parse(body)
-    # A list or an empty answer names no fields by which to recognise the API.
+    # A list or an empty answer has no field names by which to recognise the API.
     if isinstance(answer, list) or not answer:
         return ""
     if not isinstance(answer, dict):
@@ -113,7 +113,7 @@ def model_named(body: bytes) -> str | None:
 
 def _form_of(body: bytes) -> str:
     """Describe an answer that is not JSON; empty if its form is unknown."""
-    # By its beginning: servers state the wrong type so often that the header is no evidence.
+    # By its first bytes: servers state the wrong type so often that the header is no evidence.
     start = body.lstrip()[:16].lower()
     if not start:
         return "nothing"
@@ -135,13 +135,13 @@ def _form_of(body: bytes) -> str:
 
 
 def _words_of(body: bytes) -> str:
-    """Quote a short plain text in place of JSON, made printable; empty for anything else."""
+    """Quote a short plain text that came instead of JSON, made printable; empty for anything else."""
     message = read_message(body, None)
     return f"the words '{message}'" if message else ""
 
 
 def decode_images(encoded: Iterable[str]) -> list[Output]:
-    """Decode an answer's images; invalid base64 gives an error in its image's place."""
+    """Decode an answer's images; in place of an image with invalid base64, return the error."""
     return [_decode_image(each) for each in encoded]
 
 
@@ -157,11 +157,11 @@ _USUAL_LETTERS: Final = str.maketrans("-_", "+/")
 
 
 def _plain_base64(text: str) -> str:
-    """Normalise base64: usual alphabet, padded, without a data URL's prefix and line ends.
+    """Normalise base64: usual alphabet, padded, without line ends and a data URL's prefix.
 
     Many APIs send other forms.
     """
-    # Cut off before decoding: the letters of "data:image/png" are base64 as well.
+    # Removed before decoding, because the letters of "data:image/png" are base64 as well.
     inner = text.partition(";base64,")[2] if text.startswith("data:") else text
     plain = "".join(inner.split()).rstrip("=").translate(_USUAL_LETTERS)
     return plain + "=" * (-len(plain) % 4)
@@ -169,14 +169,14 @@ def _plain_base64(text: str) -> str:
 
 def no_model(model: str, names: Iterable[str]) -> UsageError:
     """Return the error for a model that the API does not have."""
-    # Ten, because a public API lists hundreds.
+    # At most ten names, because a public API lists hundreds.
     offers = ", ".join(sorted(names)[:10]) or "none at all"
     return UsageError(f"the API has no model '{model}': it offers {offers}; choose one with --model")
 
 
 def shift_seed(seed: int, most: int) -> int:
     """Map a public seed to 1..``most``, for an API where 0 means "any"."""
-    # Shifted, not replaced at 0 alone: two different seeds of a plan should stay different.
+    # Shifted, not just replaced at 0, because different seeds of a plan should stay different.
     return seed % most + 1
 
 
@@ -185,7 +185,7 @@ def _text(name: str, value: str) -> bytes:
 
 
 def _file(image: bytes, stem: str) -> bytes:
-    # By the bytes: the image goes back as the provider sent it, and what it is follows from it alone.
+    # By the bytes: the image is sent back as received, and its type follows from its bytes alone.
     kind = images.media_type_or_bytes(image)
     name = f"{stem}.{_SUFFIXES.get(kind, 'bin')}"
     head = f'Content-Disposition: form-data; name="image"; filename="{name}"\r\nContent-Type: {kind}\r\n\r\n'
@@ -193,5 +193,5 @@ def _file(image: bytes, stem: str) -> bytes:
 
 
 def _boundary(parts: list[bytes]) -> str:
-    """Return a hash of all parts as boundary: no part can contain it, because no text can contain its own hash."""
+    """Return a hash of all parts as boundary; no part contains it, because no text can contain its own hash."""
     return hashlib.sha256(b"\r\n".join(parts)).hexdigest()[:40]

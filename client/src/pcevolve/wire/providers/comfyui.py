@@ -20,7 +20,7 @@ from pcevolve.wire.providers.dialect import Dialect, Output, WireRequest
 
 PROMPT: Final = "/prompt"
 UPLOAD: Final = "/upload/image"
-# A workflow of a person has some dozens; the bound keeps an answer from filling memory.
+# A typical workflow has some dozens of nodes; the limit keeps an answer from filling memory.
 _MOST_NODES: Final = 1000
 _FULL_STRENGTH: Final = 1.0
 """Strength at which nothing is left of the workflow's own image."""
@@ -28,8 +28,8 @@ _FULL_STRENGTH: Final = 1.0
 
 class _Uploaded(Reply):
     name: Annotated[str, Field(pattern=r"^pcevolve-[0-9a-f]{32}( \([0-9]{1,4}\))?\.(png|jpg|webp|bin)$")]
-    # Nothing but the name that was asked for, or that name with a counter: the answer is written into the
-    # next request.
+    # Only the requested name, or that name with a counter, because the answer is written into the next
+    # request.
     subfolder: Literal[""] = ""
     type: Literal["input"] = "input"
 
@@ -39,7 +39,7 @@ class _Queued(Reply):
 
 
 class _File(Reply):
-    # No slash: the name becomes part of an address, and must not lead to another operation.
+    # No slash: the name becomes part of an address, and must not address another operation.
     filename: Annotated[str, Field(pattern=r"^[\w .()-]{1,200}$")]
     subfolder: Annotated[str, Field(pattern=r"^[\w ./()-]{0,200}$")] = ""
     type: Literal["output", "temp"] = "output"
@@ -59,15 +59,15 @@ class _Entry(Reply):
     status: _Status | None = None
 
 
-# One entry: the history was asked for by the job's name.
+# One entry, because the history of one job was requested.
 class _History(RootModel[Annotated[dict[str, _Entry], Field(max_length=1)]]):
     model_config = ConfigDict(hide_input_in_errors=True)
 
 
 class ComfyUIDialect(Dialect):
-    """A workflow varies the image that is uploaded for it; text-to-image is its full strength on an image of its own.
+    """A workflow varies the uploaded image; text-to-image is full strength on the workflow's own image.
 
-    Before ComfyUI knew jobs by name there, ``/interrupt`` ended whatever was running.
+    Older versions of ComfyUI have no job names there, and ``/interrupt`` ended whatever was running.
     """
 
     abilities = ABILITIES["comfyui"]
@@ -76,31 +76,31 @@ class ComfyUIDialect(Dialect):
     unknown = "is --api the address of ComfyUI itself, such as http://127.0.0.1:8188?"
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Queue the workflow; if there is an image, upload it first."""
+        """Queue the workflow; for a variation, upload the image first."""
         if image is None:
             return self._queue(plan, call, {"strength": _FULL_STRENGTH})
-        # Named by its content, so that no two variations take each other's.
+        # Named by its content, so that two variations cannot use each other's image.
         name = f"pcevolve-{hashlib.sha256(image).hexdigest()[:32]}"
-        # Overwriting is harmless, as the name is the content's digest, and it avoids a renamed copy at each
+        # Overwriting is harmless, because the name is the content's digest; it avoids a renamed copy at each
         # retry.
         kind, body = encode_form({"type": "input", "overwrite": "true"}, image, name)
         return WireRequest("POST", UPLOAD, body, kind)
 
     def follow_up(self, plan: PublicPlan, call: Call, answers: Sequence[bytes]) -> WireRequest | None:
-        """Queue the workflow for an uploaded image, and ask for its history until the job has ended."""
-        # A variation has an upload before it, so its job is named in the second answer.
+        """Queue the workflow for an uploaded image, and request its history until the job has ended."""
+        # A variation begins with an upload, so its job is named in the second answer.
         queued = int(call.purpose != "create" and not plan.varies_prompts)
         if len(answers) == queued:
             uploaded = parse_answer(_Uploaded, answers[0])
             return self._queue(plan, call, {"image": uploaded.name, "strength": call.strength})
         job = parse_answer(_Queued, answers[queued]).prompt_id
-        # The answer to the queue is no history yet, so ask at least once.
+        # The queue's answer is not a history, so request the history at least once.
         history = {} if len(answers) == queued + 1 else parse_answer(_History, answers[-1]).root
         if not history:
             return WireRequest("GET", f"/history/{job}")
         if job not in history:
             raise ProviderReplyError("the API answered about a different job")
-        # Older versions write no status: an entry in the history then means that the job has ended.
+        # Older versions report no status: an entry in the history then means that the job has ended.
         status = history[job].status or _Status()
         if status.status_str != "success":
             raise ProviderReplyError("the API reports that a job failed")
@@ -108,28 +108,28 @@ class ComfyUIDialect(Dialect):
 
     def cancel(self, answers: Sequence[bytes]) -> tuple[WireRequest, ...]:
         """Remove a job from the queue, or interrupt it if it is running."""
-        # The first answer of a variation is the upload's, of which ``prompt_id`` cannot be read.
+        # The first answer of a variation is the upload's, which contains no ``prompt_id``.
         for each in answers[:2]:
             with suppress(ProviderReplyError):
                 job = parse_answer(_Queued, each).prompt_id
                 if self._is_over(job, answers[-1]):
                     return ()
                 return (
-                    # Both, in this order: a job may begin to run between the two requests.
+                    # Both, in this order, because a job may start between the two requests.
                     WireRequest("POST", "/queue", encode_json({"delete": [job]})),
                     WireRequest("POST", "/interrupt", encode_json({"prompt_id": job})),
                 )
         return ()
 
     def links(self, call: Call, body: bytes) -> tuple[WireRequest, ...]:
-        """Ask for the images that the workflow saved, else for those that it showed."""
+        """Request the images that the workflow saved; without any, those that it previewed."""
         found = [
             each
             for entry in parse_answer(_History, body).root.values()
             for node in entry.outputs.values()
             for each in node.images
         ]
-        # A preview node shows images that the workflow goes on to change; saved ones are its result.
+        # A preview node shows images that the workflow changes further; saved images are its result.
         saved = [each for each in found if each.type == "output"]
         return tuple(
             WireRequest("GET", f"/view?{urlencode(dict(each))}", accept="image/*")
@@ -137,11 +137,11 @@ class ComfyUIDialect(Dialect):
         )
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """Return the server's files of the names in the job's history."""
+        """Return the image files named in the job's history."""
         return list(linked)
 
     def hello(self) -> WireRequest:
-        """Ask about the system, which is free."""
+        """Request information about the system, which is free."""
         return WireRequest("GET", "/system_stats")
 
     def _queue(self, plan: PublicPlan, call: Call, more: dict[str, object]) -> WireRequest:

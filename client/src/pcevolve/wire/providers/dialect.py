@@ -1,4 +1,4 @@
-"""Dialects: each spells a plan's calls for one remote API. Pure; opens no sockets."""
+"""Dialects: each encodes a plan's calls for one remote API. Pure functions; no sockets."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pcevolve.wire.providers.faults import Fault, Reason, fault
 from pcevolve_shared import wire
 
 Output: TypeAlias = bytes | ProviderError
-"""One requested image or text in an answer: its bytes, empty if the API withheld it, or why it is unusable."""
+"""One requested image or text: its bytes, empty if the API withheld it, or the error if it is unusable."""
 
 
 @dataclass(frozen=True)
 class WireRequest:
-    """A request below the API's address, without what the transport adds (host, key)."""
+    """A request relative to the API's address, without what the transport adds (host, key)."""
 
     method: str
     path: str
@@ -35,8 +35,8 @@ class Dialect(Protocol):
     """One remote API's protocol; features that most APIs lack have a default here.
 
     Attributes:
-        abilities: Its name and capabilities.
-        one_a_request: The option that asks an API for one output per request.
+        abilities: The dialect's name and capabilities.
+        one_a_request: The option that makes an API return one output per request.
         links_images: Whether answers only link to the images.
         makes_jobs: Whether an answer only names a job, whose state has to be polled.
         reports_cost: Whether answers state their cost.
@@ -57,19 +57,19 @@ class Dialect(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name for ``--dialect``."""
+        """The dialect's name for ``--dialect``."""
         return self.abilities.name
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Encode a call of the plan, with the unchanged bytes of the varied image; None for text-to-image.
 
         Returns:
-            The same bytes for the same arguments.
+            The request; equal arguments give equal bytes.
         """
         ...
 
     def follow_up(self, plan: PublicPlan, call: Call, answers: Sequence[bytes]) -> WireRequest | None:
-        """Return the next request about a call's job after the answers so far; mostly it asks for the job's state.
+        """Return the next request about a call's job after the answers so far; usually for the job's state.
 
         Returns:
             None once the last answer has the call's result, which ``links`` and ``decode`` read.
@@ -80,11 +80,11 @@ class Dialect(Protocol):
         return None
 
     def cancel(self, answers: Sequence[bytes]) -> tuple[WireRequest, ...]:
-        """Return the requests that end a job; none if it has ended. Never raises."""
+        """Return the requests that end a job; none if the job has ended. Never raises."""
         return ()
 
     def links(self, call: Call, body: bytes) -> tuple[str | WireRequest, ...]:
-        """Return links to images, or requests to the API itself, if it answers with those.
+        """Return the links to images in an answer, as addresses or as requests to the API itself.
 
         Raises:
             ProviderReplyError: The answer breaks the API's contract.
@@ -92,7 +92,7 @@ class Dialect(Protocol):
         return ()
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """Read the images of an answer; ``linked`` are those behind ``links``, in order.
+        """Read the images of an answer; ``linked`` are the images behind ``links``, in order.
 
         Errors as in ``links``.
         """
@@ -100,8 +100,8 @@ class Dialect(Protocol):
 
     def read_outputs(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
         """Return as many outputs as requested, with the reason in place of missing ones."""
-        # Not more than were asked for: further images have no place in the plan, and the provider would
-        # choose what they are.
+        # No more than requested: further images have no place in the plan, and the provider would choose
+        # them.
         made = self.decode(call, body, linked)[: call.count]
         advice = (
             f": it may make one a request; start a new run with --set {self.one_a_request}" if made else ""
@@ -115,15 +115,15 @@ class Dialect(Protocol):
         return None
 
     def remarks(self, prompt: str, body: bytes) -> frozenset[str]:
-        """Return an answer's statements that its outputs do not show; each follows "answers"."""
+        """Return an answer's statements that its outputs do not show; each is a phrase that follows "answers"."""
         return frozenset()
 
     def hello(self) -> WireRequest:
-        """Build a free request that shows whether address and key are right: most APIs list their models."""
+        """Build a free request that shows whether address and key are right; most APIs list their models."""
         return WireRequest("GET", wire.MODELS)
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """Return a model's size from the answer to ``hello``, if the API tells it.
+        """Return a model's size from the answer to ``hello``, if the API reports it.
 
         Raises:
             UsageError: The API does not have the model.
@@ -135,7 +135,7 @@ class Dialect(Protocol):
         """Refuse an IP-Adapter that a model lacks, by the answer to ``hello``, before anything is paid.
 
         Raises:
-            UsageError: The API does not have it.
+            UsageError: The API does not have the adapter.
             ProviderReplyError: The answer breaks the API's contract.
         """
         return
@@ -144,7 +144,7 @@ class Dialect(Protocol):
         """Refuse a model without negative prompts, by the answer to ``hello``, before anything is paid.
 
         Raises:
-            UsageError: The model takes none.
+            UsageError: The model takes no negative prompts.
             ProviderReplyError: The answer breaks the API's contract.
         """
         return
@@ -161,21 +161,21 @@ class Dialect(Protocol):
         return None
 
     def library(self, model: str, body: bytes) -> Library | None:
-        """Return a model's library of real images from the answer to ``hello``; None without one.
+        """Return a model's library of real images from the answer to ``hello``; None without a library.
 
         Errors as in ``links``.
         """
         return None
 
     def exact(self, model: str, body: bytes) -> Exact | None:
-        """Return the promise for repeated requests from the answer to ``hello``; None without one.
+        """Return the promise for repeated requests from the answer to ``hello``; None without a promise.
 
         Errors as in ``links``.
         """
         return None
 
     def trial(self, model: str) -> WireRequest | None:
-        """Return a question for two texts at once, if only asking shows whether that works; else None."""
+        """Return a question for two texts at once, if only the answer shows whether that works; else None."""
         return None
 
     def takes_several(self, body: bytes) -> bool:
@@ -200,12 +200,12 @@ class Dialect(Protocol):
 
 
 ALWAYS_ASKED: Final = frozenset({"steps", "guidance", "size"})
-"""Settings that requests always carry if the API takes them; others are optional."""
+"""Settings that requests always carry if the API takes them; other settings are optional."""
 
 
 def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
-    """Yield each difference between the plan's settings and what requests carry."""
-    # Checked in both directions, because auditors read these settings as what the images were made with.
+    """Yield each difference between the plan's settings and the settings that requests carry."""
+    # Checked in both directions, because auditors read the settings as those that the images were made with.
     asked, graded = dialect.abilities.capabilities, plan.modality.is_graded
     calls = plan.calls.values()
     varies_images = not plan.varies_prompts and any(each.purpose != "create" for each in calls)
@@ -213,7 +213,8 @@ def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
         yield f"the plan varies what was made, which dialect {dialect.name} cannot be asked for"
     if (most := max(each.count for each in calls)) > dialect.abilities.most:
         yield f"the plan asks for {most} in one request, and dialect {dialect.name} for {dialect.abilities.most}"
-    # A plan without strengths is for a model that takes none; without variations nobody could notice.
+    # A plan without strengths is for a model that takes none; without variations the difference has no
+    # effect.
     if "strength" in asked and not graded and not varies_images:
         yield "the plan says that no strength is asked for, and nothing is varied for which one could be"
     if ("workflow" in asked) != bool(plan.provider.workflow):

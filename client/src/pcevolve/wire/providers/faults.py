@@ -1,8 +1,8 @@
 """Read the errors of many APIs, in any form, as one type. Nothing in them is trusted.
 
-A general rule decides whether a retry may help: 408, 425, 429 and every status from 500 on may pass, except
-the few that are permanent. A code for too many requests may pass under any status, and one for the key, the
-credit, moderation or NaN output never does.
+A general rule decides whether a retry may help. Status 408, 425, 429 and every status from 500 on may pass,
+except the few that are permanent. A code for too many requests may pass under any status. A code for the
+key, the credit, moderation or NaN output never passes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from typing import Any, Final, Literal
 from pcevolve.errors import printable
 from pcevolve.public.answers import LONGEST_FAULT, is_success, parse, strip_mark
 
-# A message is foreign text on the owner's screen: one line, and room for what to do next.
+# A message is foreign text on the owner's screen, so it gets one line and leaves room for the remedy.
 _LONGEST_MESSAGE: Final = 200
 _LONGEST_PLAIN: Final = 400
-"""Most bytes of a body that counts as a message itself."""
-# A list, a gateway's wrapper and a vendor's are three; deeper nesting would only exhaust the stack.
+"""Largest number of bytes of a body that itself counts as a message."""
+# A list, a gateway's wrapper and a vendor's wrapper are three levels; deeper nesting would only exhaust the
+# stack.
 _DEEPEST: Final = 4
-# In order of how much they usually say: a title such as "Bad Request" repeats the status.
+# In order of how informative they usually are: a title such as "Bad Request" repeats the status.
 _MESSAGES: Final = (
     "message", "msg", "detail", "status_msg", "error_description", "errors", "error", "title",
     "faultstring", "errorMessage", "Error", "reason",
@@ -34,23 +35,23 @@ _TITLE: Final = re.compile(rb"<(?:title|Message|h1)[^>]*>\s*([^<]{1,300})", re.I
 def read_message(body: bytes, answer: Any) -> str:  # noqa: ANN401 - whatever JSON holds
     """Return the message of an error; empty without one.
 
-    ``answer`` is its parsed JSON; None if it is not JSON.
+    ``answer`` is the parsed JSON; None if the error is not JSON.
     """
-    # Only the first: further ones mostly repeat it, or hold a trace of the server's own code.
+    # Only the first message: others mostly repeat it, or contain a trace of the server's own code.
     found = next(_texts(answer), "") if answer is not None else _page(body)
     return " ".join(printable(found).split())[:_LONGEST_MESSAGE]
 
 
 def layers(answer: Any, depth: int = 0) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - whatever JSON holds
     """Yield the error and its wrappers, the innermost first."""
-    # The first of several errors: one that is mended may remove the others.
+    # The first of several errors, because fixing one may remove the others.
     if isinstance(answer, list) and answer and depth < _DEEPEST:
         yield from layers(answer[0], depth + 1)
     if isinstance(answer, dict):
         for name in _WRAPPERS:
             if depth < _DEEPEST:
                 yield from layers(answer.get(name), depth + 1)
-        # Innermost first: wrappers say that something failed, what is inside says what.
+        # Innermost first: wrappers report that something failed, and the inner error reports what.
         yield answer
 
 
@@ -74,7 +75,7 @@ def _page(body: bytes) -> str:
     if found := _TITLE.search(body[:LONGEST_FAULT]):
         return html.unescape(found[1].decode("utf-8", "replace")).strip()
     text = strip_mark(body)
-    # Longer text, or markup, is a page for people and no message.
+    # Longer text, or markup, is a page for people and not a message.
     if not text or len(text) > _LONGEST_PLAIN or text.lstrip()[:1] in b'<{["':
         return ""
     try:
@@ -85,18 +86,18 @@ def _page(body: bytes) -> str:
 
 Reason = Literal["key", "credit", "content", "numbers", "field", "size"]
 _Meaning = Reason | Literal["rate"]
-"""Meaning of an error; only too many requests may pass."""
-# Timeout, too early, too many requests: the request was fine.
+"""The meaning of an error; of these, only too many requests may pass."""
+# Timeout, too early, too many requests: the request itself was correct.
 PASSING: Final = frozenset({408, 425, 429})
-"""Statuses below 500 of a failure that may pass."""
-# Not implemented, or a version, an extension or a login that is missing: repeating changes nothing.
+"""Statuses below 500 of failures that may pass."""
+# Not implemented, or a missing version, extension or login: repeating changes nothing.
 FINAL: Final = frozenset({501, 505, 506, 510, 511})
 """Statuses from 500 on that no retry changes."""
 # 520 to 528 are Cloudflare's, whose server behind it may have finished the image.
 _GATEWAYS: Final = frozenset({408, 502, 504, *range(520, 529)})
-"""Statuses with which a gateway gives up waiting for a request that the API may continue."""
+"""Statuses with which a gateway stops waiting for a request that the API may continue."""
 _CODES: Final = ("code", "type", "name", "error", "status_code", "__type", "errorcode")
-# Not 403: it stands for a wrong key, a region, a filter or an empty account, depending on the API.
+# Not 403: depending on the API, it means a wrong key, a region, a filter or an empty account.
 _BY_STATUS: Final[Mapping[int, Reason]] = {401: "key", 402: "credit"}
 _BY_CODE: Final[Mapping[_Meaning, re.Pattern[str]]] = {
     "numbers": re.compile("^notfinite$|^nansexception$"),
@@ -127,7 +128,7 @@ _BY_WORDS: Final[Mapping[_Meaning, re.Pattern[str]]] = {
         r"|\b(?:size|width|height|resolution)\b.{0,40}(?:must|least|most|multiple|divisible|valid|support)"
     ),
 }
-"""Meanings of an error's message, used only if neither code nor status decide."""
+"""Meanings of an error's message, used only if neither code nor status decides."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,9 @@ class Fault:
         message: The API's own short message, printable; empty if its form is unknown.
         reason: Why a retry would not help, if known.
         passes: Whether the same request may succeed later.
-        coded: Whether a code or the status gives the reason, and not words alone, which are ambiguous.
-        status: The HTTP status, or the one stated in the body of a success; 0 if it states none.
+        coded: Whether a code or the status gives the reason. If not, words alone give it, which are
+            ambiguous.
+        status: The HTTP status, or the status stated in the body of a success; 0 if the body states none.
     """
 
     message: str
@@ -158,16 +160,16 @@ def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
     message = read_message(body, answer)
     # An error under status 200 states its own status in the body, if anywhere.
     stated = _read_status(answer) if is_success(status) else status
-    # Codes are made for programs; words only where neither code nor status decides.
+    # Codes are made for programs; words count only if neither code nor status decides.
     coded = means = _by_code(answer, reasons) or _BY_STATUS.get(stated)
-    # Under a success status words decide about everything, as the status says nothing.
+    # Under a success status, words decide about everything, because the status says nothing.
     if means is None and is_success(status):
         means = _by_words(message, tuple(_BY_WORDS))
-    # Words about the rate are left out: a status that cannot pass already says that waiting is no use.
+    # Words about the rate are left out: a permanent status already shows that waiting is useless.
     elif means is None and not may_pass(status):
         means = _by_words(message, ("credit", "content", "key", "size"))
     if means == "rate":
-        # A rate limit is no reason to stop, so it is told as a failure that passes.
+        # A rate limit is no reason to stop, so it is reported as a failure that passes.
         return Fault(message, None, True, status=stated)
     return Fault(message, means, means is None and may_pass(stated), coded is not None, stated)
 
@@ -178,9 +180,9 @@ def may_pass(status: int) -> bool:
 
 
 def may_have_made(status: int, body: bytes) -> bool:
-    """True if the API may have made, and billed, images that this answer does not bring.
+    """True if the API may have made, and billed, images that this answer does not contain.
 
-    This includes 500 and 503, unless the API itself answers, in JSON: a page may come from a gateway.
+    500 and 503 count too, unless the API itself answers, in JSON; a page may come from a gateway.
     """
     stated = (_read_status(parse(body)) or status) if is_success(status) else status
     return stated in _GATEWAYS or (stated in (500, 503) and not isinstance(parse(body), dict))
@@ -188,7 +190,7 @@ def may_have_made(status: int, body: bytes) -> bool:
 
 def _read_status(answer: Any) -> int:  # noqa: ANN401 - whatever JSON holds
     """Return the HTTP status that the body of an error states under a success status; 0 if it states none."""
-    # Numbers from 400 to 599 alone: other codes are the API's own numbering.
+    # Only numbers from 400 to 599, because other codes are the API's own numbering.
     codes = (int(each) for each in _codes(answer) if re.fullmatch("[45][0-9]{2}", each))
     return next(codes, 0)
 
@@ -200,7 +202,7 @@ def _by_code(answer: Any, reasons: Mapping[str, Reason]) -> _Meaning | None:  # 
         # ``rate_limit_exceeded``, ``RateLimitExceeded`` and ``rate-limit`` are one code.
         bare = re.sub("[^a-z]", "", code.lower())
         for reason, known in _BY_CODE.items():
-            # With a space it is a sentence in a code's place, and joined words would match by accident.
+            # A code with a space is a sentence, and its joined words would match by accident.
             if " " not in code and known.search(bare):
                 return reason
     return None
@@ -215,5 +217,5 @@ def _codes(answer: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
         for name in _CODES:
             value = layer.get(name)
             if isinstance(value, str | int) and not isinstance(value, bool):
-                # Cut before any pattern reads it: the text is the provider's, of any length.
+                # Cut before any pattern reads it, because the provider chose the text and its length.
                 yield str(value)[:200]

@@ -44,8 +44,8 @@ class _Answer(Reply):
     @model_validator(mode="before")
     @classmethod
     def _as_batch(cls, answer: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
-        """Treat a lone image without a list as a batch of one."""
-        # getimg's own answers hold one image beside its cost; only our server knows batches.
+        """Treat a single image without a list as a batch of one."""
+        # getimg's own answers contain one image beside its cost; only our server makes batches.
         is_lone = isinstance(answer, dict) and not answer.get("images") and "image" in answer
         return {**answer, "images": [answer]} if is_lone else answer
 
@@ -54,7 +54,7 @@ class _Balance(Reply):
     balance: float | None = None
 
 
-# Foreign text that goes on the card: one line, without characters that could command a terminal.
+# Foreign text that goes on the card: one line, without characters that could control a terminal.
 _Line = Annotated[wire.Name, AfterValidator(make_one_line)]
 _Text = Annotated[str, Field(max_length=limits.MAX_LICENCE_CHARS), AfterValidator(make_readable)]
 
@@ -99,8 +99,8 @@ class _Model(Reply):
 
     @property
     def writes_text(self) -> bool:
-        """True if it makes no images: a server may have both kinds."""
-        # By both: a text model has no resolution, and an image model that forgot it should be told so.
+        """True if the model makes no images; a server may have models of both kinds."""
+        # By both facts: a text model has no resolution, and an image model without one should be reported.
         return self.base_resolution is None and "chat" in self.pipelines
 
 
@@ -137,7 +137,7 @@ class GetimgDialect(Dialect):
         fields: dict[str, Any] = {
             "model": plan.provider.model,
             "prompt": plan.prompt_of(call),
-            # Left out where the plan has none: a null is not the same as an absent field.
+            # Left out if the plan has no such value, because null is not the same as an absent field.
             **{name: value for name, value in settings.items() if value is not None},
             "seed": call.seed,
             "output_format": "png",
@@ -147,7 +147,7 @@ class GetimgDialect(Dialect):
         if plan.provider.batch > 1:
             fields["n"] = call.count
         if image is None:
-            # Only for text-to-image: a variation has the size of the image that it is made from.
+            # Only for text-to-image: a variation has the size of its source image.
             size = {"width": plan.images.width, "height": plan.images.height}
             return WireRequest("POST", wire.TEXT_TO_IMAGE, encode_json(fields | size))
         source = {"image": images.to_base64(image)} | strength_of(call)
@@ -167,7 +167,7 @@ class GetimgDialect(Dialect):
         if model not in known:
             raise no_model(model, known)
         size = known[model].base_resolution
-        # Without it the plan would assume 512 pixels, and every later image would be scaled.
+        # Without a resolution the plan would assume 512 pixels, and every later image would be scaled.
         if size is None:
             raise ProviderReplyError("the API's answer breaks the contract: the model has no base_resolution")
         return ModelSize(size.width, size.height)
@@ -193,7 +193,7 @@ class GetimgDialect(Dialect):
     def takes_strength(self, model: str, body: bytes) -> bool:
         """Look the model up in the list of models; see ``Dialect.takes_strength``."""
         listed = _find_model(model, body)
-        # A server that says nothing of the model is taken at the dialect's word.
+        # If a server does not describe the model, the dialect's capabilities apply.
         return listed is None or listed.strengths
 
     def advice(self, model: str, body: bytes) -> Advice | None:
@@ -202,7 +202,7 @@ class GetimgDialect(Dialect):
         advice = None if listed is None else listed.recommended
         if listed is None or advice is None:
             return None
-        # A provider may state them in either order; a schedule goes down from the higher one.
+        # A provider may state the two strengths in either order; a schedule goes down from the higher one.
         low, high = sorted((advice.strength_low, advice.strength_high))
         return Advice(advice.steps, advice.guidance, low, high, listed.domains)
 

@@ -1,4 +1,4 @@
-"""Hugging Face's inference endpoints for text-to-image: JSON in, the bytes of one image out."""
+"""Hugging Face's inference endpoints for text-to-image: a JSON request, answered with the bytes of one image."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pcevolve_shared import images
 
 
 class HuggingFaceDialect(Dialect):
-    """One image per request. An endpoint serves one model and one task, so its address names both."""
+    """One image per request. An endpoint serves one model and one task, so its address determines both."""
 
     abilities = ABILITIES["huggingface"]
     currency = "USD"
     unknown = "is --api the endpoint's own address? Where it has no /health, --set provider.greeting=false"
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Encode a call; there are no variations of images."""
+        """Encode a call; this API has no variations of images."""
         parameters: dict[str, Any] = {
             "guidance_scale": plan.images.guidance,
             "num_inference_steps": plan.images.steps,
@@ -38,7 +38,7 @@ class HuggingFaceDialect(Dialect):
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
         """Return the answer's body, which is the image."""
-        # By the bytes: an endpoint of another task answers JSON, with the same status.
+        # By the bytes: an endpoint for another task answers with JSON and the same status.
         if not images.media_type_or_bytes(body).startswith("image/"):
             raise ProviderReplyError(
                 f"the API's answer is no image: is it an endpoint for text-to-image?{describe_other(body)}"
@@ -46,5 +46,5 @@ class HuggingFaceDialect(Dialect):
         return [body]
 
     def hello(self) -> WireRequest:
-        """Ask whether the endpoint is awake, which is free; a sleeping one answers 503 until it is."""
+        """Request the endpoint's state, which is free; a sleeping endpoint answers 503 until it is awake."""
         return WireRequest("GET", "/health")

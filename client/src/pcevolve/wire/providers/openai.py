@@ -43,8 +43,8 @@ class _Image(Reply):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        """Refuse an image under an unknown name; null means that it was withheld."""
-        # By presence, not by value: a withheld image comes as null, an unknown API under another name.
+        """Refuse an image under an unknown name; null means that the image was withheld."""
+        # By presence, not by value: a withheld image is null, and an unknown API uses another name.
         if not self.model_fields_set & {"b64_json", "url"}:
             raise ValueError("it has neither b64_json nor url")
         return self
@@ -82,12 +82,12 @@ class OpenAIDialect(Dialect):
         }
         if image is None:
             return WireRequest("POST", wire.OPENAI_GENERATIONS, encode_json(fields))
-        # A form for edits, as OpenAI's endpoint has it; the fields are the same.
+        # Edits use a form, as at OpenAI's endpoint; the fields are the same.
         kind, body = encode_form({name: str(value) for name, value in fields.items()}, image)
         return WireRequest("POST", wire.OPENAI_EDITS, body, kind)
 
     def _more(self, plan: PublicPlan, call: Call) -> dict[str, Any]:
-        """Return the fields that Stable Diffusion servers understand beyond OpenAI's own."""
+        """Return the fields that Stable Diffusion servers support beyond OpenAI's own."""
         fields: dict[str, Any] = {
             "response_format": "b64_json",
             "negative_prompt": plan.images.negative_prompt,
@@ -106,7 +106,7 @@ class OpenAIDialect(Dialect):
         found = parse_answer(_Answer, body).data[: call.count]
         made = decode_images(each.text for each in found)
         pointed = [place for place, each in enumerate(found) if each.link]
-        # Otherwise a link is missing, and no image must slip into another's place.
+        # Without this check a missing link would move an image into another image's place.
         if len(linked) == len(pointed):
             for place, image in zip(pointed, linked, strict=True):
                 made[place] = image
@@ -120,12 +120,12 @@ class OpenAIDialect(Dialect):
         """Report prompts that the API rewrote, as OpenAI does for DALL-E 3."""
         revised = (each.revised_prompt for each in parse_answer(_Answer, body).data)
         return frozenset(
-            # One is enough for a warning; blanks at the ends are no other prompt.
+            # One rewritten prompt is enough for a warning; blanks at the ends do not count.
             {REVISED} if any(each and each.strip() != prompt.strip() for each in revised) else ()
         )
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """Return the model's own size, if the server is PCEvolve's; others do not tell it."""
+        """Return the model's own size, if the server is PCEvolve's; other servers do not report it."""
         return _if_ours(lambda: GetimgDialect().native_size(model, body), None)
 
     def advice(self, model: str, body: bytes) -> Advice | None:
@@ -133,7 +133,7 @@ class OpenAIDialect(Dialect):
         return _if_ours(lambda: GetimgDialect().advice(model, body), None)
 
     def takes_strength(self, model: str, body: bytes) -> bool:
-        """True if PCEvolve's server says so of the model; for other servers if the dialect has a strength."""
+        """True if PCEvolve's server reports a strength for the model; for other servers, if the dialect has one."""
         return "strength" in self.abilities.capabilities and _if_ours(
             lambda: GetimgDialect().takes_strength(model, body), True
         )
@@ -149,7 +149,7 @@ def _if_ours(read: Callable[[], Found], otherwise: Found) -> Found:
 
 
 class PlainOpenAIDialect(OpenAIDialect):
-    """OpenAI's own service: it refuses unknown fields, and chooses the degree of variations itself."""
+    """OpenAI's own service, which refuses unknown fields and chooses the degree of variations itself."""
 
     abilities = ABILITIES["openai-plain"]
     currency = "USD"

@@ -25,7 +25,8 @@ _Link = Annotated[str, Field(min_length=1, max_length=4096)]
 
 class _Prediction(Reply):
     id: JobId
-    # All states of the API: an unknown one could mean that the job goes on, or that it is lost.
+    # All states of the API are listed: an unknown state could mean that the job is running, or that it is
+    # lost.
     status: Literal["starting", "processing", "succeeded", "failed", "canceled", "aborted"]
     output: Annotated[list[_Link], Field(max_length=64)] | _Link | None = None
     error: Any = None
@@ -37,7 +38,7 @@ class _Prediction(Reply):
 
 
 class ReplicateDialect(Dialect):
-    """A model is ``owner/name`` or ``owner/name:version``, with inputs that are called as Stable Diffusion's are."""
+    """A model is ``owner/name`` or ``owner/name:version``, whose inputs are named like Stable Diffusion's."""
 
     abilities = ABILITIES["replicate"]
     links_images = True
@@ -45,7 +46,7 @@ class ReplicateDialect(Dialect):
     currency = "USD"
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Submit a job; an image goes in as a data URL."""
+        """Submit a job; an image is sent as a data URL."""
         given: dict[str, Any] = {
             "prompt": plan.prompt_of(call),
             "num_outputs": call.count,
@@ -61,18 +62,18 @@ class ReplicateDialect(Dialect):
             given["image"] = encode_data_url(image)
         if call.strength is not None:
             given["prompt_strength"] = call.strength
-        # Official models have no version and an address of their own; all others are asked for by version.
+        # Official models have no version and their own address; all others are requested by version.
         name, _, version = plan.provider.model.partition(":")
         if version:
             return WireRequest("POST", PREDICTIONS, encode_json({"version": version, "input": given}))
         return WireRequest("POST", f"/v1/models/{quote(name)}/predictions", encode_json({"input": given}))
 
     def follow_up(self, plan: PublicPlan, call: Call, answers: Sequence[bytes]) -> WireRequest | None:
-        """Ask for the job's state, at the API's own address rather than one from an answer."""
+        """Request the job's state, at the API's own address rather than an address from an answer."""
         job, last = parse_answer(_Prediction, answers[0]), parse_answer(_Prediction, answers[-1])
         require_same_job(job.id, last.id)
         if last.status in _GOES_ON:
-            # Answers carry an address to ask at; a provider could point it at another host.
+            # Answers contain an address for the state, but a provider could point it at another host.
             return WireRequest("GET", f"{PREDICTIONS}/{job.id}")
         if last.status != "succeeded":
             reason = f": {printable(str(last.error))[:_LONGEST_WORDS]}" if last.error else ""
@@ -80,14 +81,14 @@ class ReplicateDialect(Dialect):
         return None
 
     def cancel(self, answers: Sequence[bytes]) -> tuple[WireRequest, ...]:
-        """Ask for the end of a job that may still run."""
+        """Request the end of a job that may still be running."""
         with suppress(ProviderReplyError):
             job = parse_answer(_Prediction, answers[0])
             ending = WireRequest("POST", f"{PREDICTIONS}/{job.id}/cancel", b"{}")
             try:
                 last = parse_answer(_Prediction, answers[-1])
             except ProviderReplyError:
-                # The last answer cannot be read, so the job may still run, and be billed.
+                # The last answer cannot be read, so the job may still run and be billed.
                 return (ending,)
             return () if last.id == job.id and last.status not in _GOES_ON else (ending,)
         return ()
@@ -101,5 +102,5 @@ class ReplicateDialect(Dialect):
         return list(linked)
 
     def hello(self) -> WireRequest:
-        """Ask for the account's owner: free, and it needs the right key."""
+        """Request the account's owner, which is free and needs the right key."""
         return WireRequest("GET", "/v1/account")

@@ -1,4 +1,4 @@
-"""SiliconFlow's image API: images go in as data URLs and come back as links."""
+"""SiliconFlow's image API: images are sent as data URLs and returned as links."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pcevolve_shared import images, wire
 USER_INFO = "/v1/user/info"
 _MOST = ABILITIES["siliconflow"].most
 _LARGEST_SEED = 2**32 - 1
-"""The API accepts larger seeds, but a plan's have 32 bits."""
+"""The API accepts larger seeds, but a plan's seeds have 32 bits."""
 
 
 class _Link(Reply):
@@ -46,13 +46,13 @@ class SiliconFlowDialect(Dialect):
     reasons: ClassVar[Mapping[str, Reason]] = {"30001": "credit"}
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Encode a call as JSON; an image goes in as a data URL."""
+        """Encode a call as JSON; an image is sent as a data URL."""
         fields: dict[str, Any] = {
             "model": plan.provider.model,
             "prompt": plan.prompt_of(call),
             "image_size": f"{plan.images.width}x{plan.images.height}",
             "batch_size": call.count,
-            # The API draws a seed of its own for 0, so that a repeated request would give other images.
+            # For 0 the API draws its own seed, so that a repeated request would give other images.
             "seed": shift_seed(call.seed, _LARGEST_SEED),
             "num_inference_steps": plan.images.steps,
             "guidance_scale": plan.images.guidance,

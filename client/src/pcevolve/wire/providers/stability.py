@@ -1,4 +1,4 @@
-"""Stability AI's v2beta API for Stable Diffusion 3 and 3.5: forms in, JSON with one image out."""
+"""Stability AI's v2beta API for Stable Diffusion 3 and 3.5: requests are forms, answers JSON with one image."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ GENERATE = "/v2beta/stable-image/generate/sd3"
 BALANCE = "/v1/user/balance"
 _FILTERED: Final = "CONTENT_FILTERED"
 _LONGEST_REASON: Final = 40
-# The API's own limit; 0 means any seed there, so seeds are shifted to 1 and above.
+# The API's own limit. There 0 means any seed, so seeds are shifted to 1 and above.
 _LARGEST_SEED: Final = 2**32 - 2
-# The endpoint takes a ratio and not a size, so other sizes cannot be asked for.
+# The endpoint takes a ratio and not a size, so other sizes cannot be requested.
 _RATIOS: Final = {"16:9", "1:1", "21:9", "2:3", "3:2", "4:5", "5:4", "9:16", "9:21"}
 
 
@@ -38,14 +38,14 @@ class _Balance(Reply):
 
 
 class StabilityDialect(Dialect):
-    """One image per request; the model fixes steps and the number of pixels (about one million)."""
+    """One image per request; the model determines steps and number of pixels (about one million)."""
 
     abilities = ABILITIES["stability"]
     currency = "credits"
     reasons: ClassVar[Mapping[str, Reason]] = {"content_moderation": "content"}
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Encode a call as a form; an image is its last part."""
+        """Encode a call as a form, with an image as its last part."""
         fields = {
             "model": plan.provider.model,
             "prompt": plan.prompt_of(call),
@@ -58,7 +58,7 @@ class StabilityDialect(Dialect):
         if image is None:
             fields |= {"mode": "text-to-image", "aspect_ratio": _ratio(plan)}
         else:
-            # No ratio: a variation has the size of its image.
+            # No ratio, because a variation has the size of its image.
             fields |= {"mode": "image-to-image", "strength": str(call.strength)}
         kind, body = encode_form(fields, image)
         return WireRequest("POST", GENERATE, body, kind)
@@ -72,18 +72,18 @@ class StabilityDialect(Dialect):
                 f"the API stopped making the image ({ended}): continue with --resume RUN"
             )
         if answer.finish_reason == _FILTERED:
-            # The image is blurred then. It is no error, because the plan fixes the seed: a resumed run would
-            # be refused for good.
+            # The image is then blurred. It is no error, because with the plan's seed a resumed run would be
+            # refused for good.
             return [b""]
         return decode_images([answer.image])
 
     def hello(self) -> WireRequest:
-        """Ask for the balance: the cheapest question that needs the key."""
+        """Request the balance: the cheapest question that needs the key."""
         return WireRequest("GET", BALANCE)
 
     def native_size(self, model: str, body: bytes) -> ModelSize:
         """Return the size of this endpoint's models: about one million pixels."""
-        # Stated here, because the API tells nobody; at other ratios it keeps the number of pixels.
+        # Stated here, because the API does not report it; at other ratios it keeps the number of pixels.
         return ModelSize(1024, 1024)
 
     def balance_request(self) -> WireRequest:
