@@ -1,7 +1,8 @@
 """Check a finished run again from its transcript, without the private data and the ledger.
 
-It repeats the run's public side. ``rerun`` runs the loop over the recorded answers, with a gate that
-compares; ``second_check`` relies on neither and checks independently what left.
+An audit repeats the public side of the run. ``rerun`` runs the loop over the recorded answers, with a gate that
+compares requests instead of sending them. ``second_check`` uses neither loop nor gate, and checks independently
+what was sent.
 """
 
 from __future__ import annotations

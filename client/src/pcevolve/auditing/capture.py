@@ -1,23 +1,23 @@
-"""Compare a transcript with what an independent recorder between client and API saw.
+"""Compare a transcript with the capture of an independent recorder between client and API.
 
-Everything sent must be recorded, and everything recorded must have been sent. Requests are compared in order
-(those in flight at once may reach a recorder in any order) and in full: method, target, version, each header
-with its spelling and place, and the SHA-256 of the exact body. Answers are compared likewise. The audit
-itself checks the SHA-256 of the transcript's stored bodies.
+Everything that was sent must be on record, and everything on record must have been sent. Requests are compared in
+order, except that requests in flight at the same time may reach the recorder in any order. They are compared in
+full: method, target, version, each header with its spelling and position, and the SHA-256 of the exact body.
+Answers are compared in the same way. The audit itself checks the SHA-256 of the transcript's stored bodies.
 
 Only these differences are allowed:
 
-- An attempt without a recorded answer, because it failed or its process was killed, may be missing in the
-  capture, may have broken off there, or may have got an answer there that never arrived. Their number is
-  reported: each was asked again.
-- If no whole answer reached the recorder, it tells the client so itself (HTTP 400, 413 or 502). These answers
-  are not the API's, and the capture does not have them. No call is ever given up by them: an answer that ends
-  a call must be captured.
-- The key. Both sides hide it. The recorder hides the owner's key alone and records its scheme, so any other
-  value in its place, and the key by another scheme than the dialect's, is a fault.
-- Requests to another host, past the recorder: to the run's other provider, which has a recorder of its own,
-  or for an image from a host that the plan has to name (``provider.image_hosts``).
-- A torn last line of the capture. Its message had not been passed on yet.
+- An attempt may have no recorded answer, because it failed or its process was killed. It may be missing in the
+  capture, be broken off there, or have an answer there that never arrived. The audit reports the number of such
+  answers. Each such request was sent again.
+- If the recorder received no complete answer, it answers the client itself (HTTP 400, 413 or 502). These answers
+  are not the API's, and the capture does not contain them. They never end a call: an answer that ends a call must
+  be in the capture.
+- The key is hidden on both sides. The recorder hides only the owner's key, and records its scheme. Any other value
+  in the key's place is therefore a fault, and so is the key under another scheme than the dialect's.
+- Requests to another host do not pass the recorder. They go to the run's other provider, which has its own
+  recorder, or fetch an image from a host that the plan has to name (``provider.image_hosts``).
+- The last line of the capture may be incomplete. Its message had not been passed on yet.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Recorded:
     """One attempt at a request in the transcript.
 
     Attributes:
-        host: Its target, with a port if that is not the scheme's default.
-        over: Line that records its outcome; None without one.
+        host: Its target host, with the port if it is not the scheme's default.
+        over: Line that records its outcome; None if it has none.
         answer: The answer; None if the attempt failed or was cut off.
-        settles: Whether outputs are missing because of this answer, which then has to be the API's own.
-        given_up: Whether outputs are missing because the API failed at every try, so that no success may have
-            come.
+        settles: True if outputs are missing because of this answer, which must then come from the API.
+        given_up: True if outputs are missing because the API failed at every attempt, so that no success may be in
+            the capture.
     """
 
     where: str
@@ -77,12 +77,12 @@ class Recorded:
 
     @property
     def is_due(self) -> bool:
-        """True if the capture must contain it."""
+        """True if the capture must contain the attempt."""
         return self.answer is not None
 
     @property
     def may_have_failed(self) -> bool:
-        """True if no whole answer need have come: none is on record, or the recorder may have sent it."""
+        """True if the API may have sent no complete answer: none is on record, or the recorder may have sent it."""
         return not self.settles and (self.answer is None or self.answer.status in RECORDERS_OWN)
 
     @classmethod
@@ -98,14 +98,14 @@ class Recorded:
         return cls(where, host, _request(sent, scheme), attempt.line, attempt.over, answer, settles, failed)
 
     def overlaps(self, later: Recorded) -> bool:
-        """True if it was still in flight when a later one was sent."""
+        """True if this attempt was still in flight when a later attempt was sent."""
         return self.over is None or later.line < self.over
 
 
 def reconcile(run: RunReader, capture: Path) -> list[Finding]:
     """Compare a run's record with an independent capture of its traffic (``TranscriptError`` if it is unreadable)."""
     flows, torn = read_flows(capture)
-    # The last attempt at each call that lacks outputs, or at a step of its job.
+    # The last attempt at each call whose outputs are missing, or at a step of the call's job.
     unmade = {
         slot: each
         for each in run.traffic.attempts
@@ -119,8 +119,7 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
     comparison = _Comparison()
     at_once = _most_at_once(run)
     seen = _complete(flows, attempts, at_once)
-    # Requests sent one after the other must be in order; only those in flight at once may have overtaken each
-    # other.
+    # Requests sent one after the other must be in order; only requests in flight together may have changed places.
     for ours, theirs in _align(attempts, seen if at_once == 1 else _in_order(seen, attempts)):
         comparison.compare(ours, theirs)
     comparison.conclude()
@@ -143,7 +142,7 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
 
 
 def _request(sent: Sent, scheme: str) -> Request:
-    # As a recorder writes it: a header that contains only this word has no key.
+    # Written as a recorder does: a header with only the scheme's name would hold no key.
     shown = {HIDDEN: f"{'' if scheme == 'api-key' else scheme}\n{HIDDEN}"}
     headers = tuple((name, shown.get(value, value)) for name, value in sent.headers)
     parts = urlsplit(sent.url)
@@ -152,10 +151,10 @@ def _request(sent: Sent, scheme: str) -> Request:
 
 
 def _complete(flows: Sequence[Flow], attempts: Sequence[Recorded], at_once: int) -> list[Flow]:
-    """Assign each broken-off request to the next attempt without an answer that begins in the same way."""
+    """Match each broken-off request with the next attempt without an answer that has the same head."""
     completed, after, taken = [], 0, set()
     for flow in flows:
-        # A broken-off request has no digest, so it is matched by its head alone, and only to attempts without
+        # A broken-off request has no digest, so it can only be matched by its head, and only with an attempt without
         # an answer.
         fits = _is_whole if flow.request.sha256 is not None else _may_have_broken_off
         near = range(max(after - at_once, 0), len(attempts))
@@ -182,7 +181,7 @@ def _most_at_once(run: RunReader) -> int:
 
 
 def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]:
-    """Put requests that were in flight at once in their recorded order."""
+    """Sort requests that were in flight at the same time into their recorded order."""
     waiting, ordered = list(flows), []
     for place, attempt in enumerate(attempts):
         later = attempts[place + 1 :]
@@ -199,9 +198,9 @@ def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]
 
 
 def _is_its_turn(attempt: Recorded, later: Sequence[Recorded], waiting: Sequence[Flow]) -> bool:
-    """True if an attempt may have been sent: without an answer only if enough flows are left for answered ones."""
+    """True if an attempt may have been sent. Without an answer it needs a flow that answered attempts leave."""
     if attempt.is_due:
-        # Flows are left for answered attempts first, because those must have been sent.
+        # Answered attempts get flows first, because they must have been sent.
         return True
     left = sum(flow.request == attempt.request for flow in waiting)
     return left > sum(each.request == attempt.request and each.is_due for each in later)
@@ -216,7 +215,7 @@ def _may_have_broken_off(attempt: Recorded, flow: Flow) -> bool:
 
 
 def _same_answer(attempt: Recorded, flow: Flow) -> bool:
-    """True if the answer on record is the one that went back to the client."""
+    """True if the answer on record equals the answer that the recorder passed to the client."""
     if attempt.answer is None or flow.answer is None:
         return attempt.may_have_failed or (attempt.answer is None and flow.answer is not None)
     return attempt.answer == flow.answer
@@ -225,11 +224,11 @@ def _same_answer(attempt: Recorded, flow: Flow) -> bool:
 def _align(
     attempts: Sequence[Recorded], flows: Sequence[Flow]
 ) -> Iterator[tuple[list[Recorded], list[Flow]]]:
-    """Pair runs of equal requests on both sides, in order; unmatched ones are beside what is in their place."""
+    """Pair runs of equal requests from both sides, in order. Unmatched runs are paired with what is in their place."""
     ours = [list(group) for _, group in groupby(attempts, key=lambda each: each.request)]
     theirs = [list(group) for _, group in groupby(flows, key=lambda each: each.request)]
     matcher = SequenceMatcher(
-        # autojunk would take a request that is repeated often for noise.
+        # autojunk would treat a request that is repeated often as noise.
         None,
         [each[0].request for each in ours],
         [each[0].request for each in theirs],
@@ -244,8 +243,8 @@ class _Comparison:
     """The state of a comparison.
 
     Attributes:
-        apart: Requests without a counterpart, beside what is in their place.
-        lost: Number of answers that are not on record.
+        apart: Requests without a counterpart, each with the request in its place on the other side.
+        lost: Number of answers that are in the capture but not on record.
     """
 
     unrecorded: list[str] = field(default_factory=list)
@@ -255,7 +254,7 @@ class _Comparison:
     apart: list[tuple[Recorded | None, Flow | None]] = field(default_factory=list)
 
     def compare(self, ours: Sequence[Recorded], theirs: Sequence[Flow]) -> None:
-        """Compare the attempts at one request with their flows, or with what came in their place."""
+        """Compare the attempts at one request with their flows, or with the flows in their place."""
         due = [each for each in ours if each.is_due]
         if not ours or not theirs or ours[0].request != theirs[0].request:
             self.apart.append((due[0] if due else None, theirs[0] if theirs else None))
@@ -274,7 +273,7 @@ class _Comparison:
             self.lost += came.total() - came[None]
 
     def conclude(self) -> None:
-        """Report unmatched requests: added, left out, changed, or in another place in the order."""
+        """Report unmatched requests: added, omitted, changed, or in another place in the order."""
         recorded = {ours.request for ours, _ in self.apart if ours}
         sent = {theirs.request for _, theirs in self.apart if theirs}
         for ours, theirs in self.apart:
@@ -295,7 +294,7 @@ class _Comparison:
 
 
 def _unlike(due: Sequence[Recorded], flows: Sequence[Flow]) -> Iterator[str]:
-    """Yield recorded answers that are not, in this order, among those that came."""
+    """Yield recorded answers that the capture does not contain in this order."""
     coming = iter(flows)
     for attempt in due:
         if not any(_same_answer(attempt, flow) for flow in coming):
@@ -308,7 +307,7 @@ def _name(flow: Flow) -> str:
 
 
 def _differences(recorded: Request, sent: Request) -> str:
-    """Return how two requests differ, without the values of headers."""
+    """Describe the differences between two requests, without the values of headers."""
     differences = [
         name for name in ("method", "target", "version") if getattr(recorded, name) != getattr(sent, name)
     ]

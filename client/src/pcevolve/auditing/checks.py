@@ -1,4 +1,4 @@
-"""The claims of an audit about one run; each is checked on its own, with its faults."""
+"""The claims of an audit about one run. Each is checked separately and has its own faults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pcevolve.wire.providers import dialect
 
 
 def check_record(run: RunReader, again: Rerun) -> list[Finding]:
-    """Check the claims about any record, each with the number of things that it covers."""
+    """Check the claims that apply to every record, and count the items that each covers."""
     planless = run.plan is None and not run.finished
     failed = sum(each.failure is not None for each in run.traffic.attempts)
     exchanged = again.key.exchanged
@@ -77,10 +77,10 @@ def check_choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Findi
 
 
 def check_end(run: RunReader) -> Finding:
-    """Check that the run was finished, which anchors the end of its record; a run in progress has released nothing.
+    """Check that the run was finished, which anchors the end of its record. A run in progress has released nothing.
 
-    A closed record without a release may have been cut off there, or someone may have removed the release.
-    Then nothing derived from it may be left, and in either case the run does not count as finished.
+    A closed record without a release may have been cut off, or somebody may have removed the release. In either case
+    the run counts as unfinished, and files derived from a release are faults.
     """
     claim, made = "end of the run", list_derived(run)
     there = run.finished and run.layout.manifest.is_file()
@@ -94,26 +94,26 @@ def check_end(run: RunReader) -> Finding:
 
 
 def list_derived(run: RunReader) -> list[str]:
-    """List what the folder holds that is derived from a closed record; links are not followed."""
+    """List the entries of the folder that are derived from a closed record; links are not followed."""
     names = (RELEASE, SUMMARY, REPORT, *EXPORTS.values())
     return [name for name in names if kind_of(run.layout.root / name) is not None]
 
 
 def check_release(released: RebuiltRelease) -> list[Finding]:
-    """Rebuild from the transcript the data that may be shared beside it, and compare them byte for byte."""
+    """Rebuild the shareable data from the transcript, and compare them byte for byte with the released files."""
     claim, faults = "the release is what the record gives, byte for byte", collect(released.faults())
     made = Finding(claim, faults, len(released.files))
     try:
         return [made, *check_exports(released)]
     except (ClientError, ArithmeticError, LookupError, TypeError, ValueError):
-        # Nothing follows from such a record; the faults of the release report it.
+        # Nothing can be derived from such a record; its faults are in the finding about the release.
         return [made]
 
 
 def check_folder(run: RunReader, finished: bool) -> Finding:
-    """Check that everything in the run's folder belongs there, by name.
+    """Check that every name in the run's folder is one that a run uses.
 
-    A run in progress may leave parts after a crash, so only the known names in its folder are checked.
+    A crash may leave partial files, so in the folder of a run in progress only the known names are checked.
     """
     faults = []
     there = sorted(run.layout.root.iterdir())
@@ -125,13 +125,13 @@ def check_folder(run: RunReader, finished: bool) -> Finding:
             faults += [f"{path.name!a} belongs to no run{hint}"] if finished else []
         elif kind != KINDS[path.name]:
             faults.append(f"{path.name} is {KIND_NAMES.get(kind or 0, 'no plain file')}")
-    # The number is the same before and after an audit wrote its pages.
+    # Omit the audit's pages and the lock, so that the count is the same before and after an audit.
     count = sum(path.name not in {AUDIT, LOCK} for path in there)
     return Finding("every name in the run's folder is one that a run uses", tuple(faults), count)
 
 
 def _read_statements(run: RunReader, plan: PublicPlan) -> tuple[Library | None, Exact | None]:
-    """Return the provider's statements on its public images and on repeated requests, from the greeting's answer."""
+    """Return the provider's statements on public images and repeated requests, from the answer to the greeting."""
     answers = (each.record for each in run.entries if isinstance(each.record, Answered))
     greetings = (each for each in answers if each.slot == GREETING_SLOT and each.succeeded)
     greeting = next(greetings, None)
@@ -142,7 +142,7 @@ def _read_statements(run: RunReader, plan: PublicPlan) -> tuple[Library | None, 
 
 
 def _answers_by_another_name(run: RunReader, plan: PublicPlan) -> bool:
-    """True if an answer to a call of the plan named another model than the plan asks for."""
+    """True if an answer to a call of the plan named another model than the plan requests."""
     api_dialect = dialect(plan.provider.dialect)
     answers = (each.record for each in run.entries if isinstance(each.record, Answered))
     named = (
@@ -160,7 +160,7 @@ def _terms(run: RunReader) -> Iterator[str]:
         return
     if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.provider.api, plan.provider.dialect):
         yield "the plan is for another run, address or dialect than the record was opened for"
-    # In a run that starts from a release this is the source run's.
+    # In a run that starts from a release, the name is copied from the source run.
     if plan.provider.answered_by and plan.start is None and not _answers_by_another_name(run, plan):
         yield "the plan has another name for the model, by which no answer named that model"
     if opened.proxied and not plan.provider.api.startswith("https:"):
@@ -180,11 +180,11 @@ _CLAIMED: Final = (
 
 
 def list_claims(plan: PublicPlan) -> dict[str, Any]:
-    """Return the recorded values of a plan that the record alone does not prove, by name."""
+    """Return the recorded values of a plan that the record alone does not prove, by path."""
     unused, written = {*list_unused(plan)}, plan.model_dump(mode="json")
     claimed: dict[str, Any] = {path: find_written(written, path) for path in _CLAIMED if path not in unused}
     if plan.clinics is not None:
-        # Signatures prove the owners; who may collude, and how many hold one unit's data, is their word.
+        # Signatures prove the owners, but only their word states who may collude and how many hold one unit's data.
         claimed["clinics"] = written["clinics"]
     own = list_choice_parameters(type(plan.method))
     claimed |= {f"method.{name}": value for name, value in written["method"].items() if name in own}
@@ -192,7 +192,7 @@ def list_claims(plan: PublicPlan) -> dict[str, Any]:
 
 
 def list_claims_of(run: RunReader) -> dict[str, Any]:
-    """Return the claims of a run's plan, and of the route to the API; empty without a plan."""
+    """Return the unproven claims of a run's plan and of its route to the API; empty without a plan."""
     if run.plan is None:
         return {}
     opened = run.opened

@@ -1,20 +1,20 @@
-"""The gate in comparing mode: the request that it would send next is compared with the recorded one.
+"""The gate in comparing mode: it compares the request that is due with the recorded request.
 
-``evolve`` uses it like the gate that sends. Requests are built by the same ``Policy``, so there is one rule
-for what may leave and when; the answers come from the record. Every line of the record is taken once and in
-order. A misplaced line ends the comparison, and any other difference is noted and passed over.
+``evolve`` uses this gate in place of the sending gate. The same ``Policy`` builds the requests, so one rule decides
+what may be sent and when. The answers come from the record. Every line of the record is taken once, in order. A
+misplaced line ends the comparison; any other difference is noted and the comparison continues.
 
 ::
 
     record   = opened greeting balance trial planned (round | release)* finished
-    greeting = exchange* until one is answered with success
-    balance  = trial = exchange* until one is answered, by more than a fault that passes
-    round    = calls in the plan's order, with no more images in flight than the plan says
+    greeting = exchange* until one succeeds
+    balance  = trial = exchange* until an answer reports more than a temporary fault
+    round    = calls in the plan's order, with at most the plan's number of images in flight
     call     = (exchange | step | link | cancellation)+ received;  each of these = sent (answered | failed)
 
-Each step of a job follows from the answers before it. A job may be cancelled once, also while a step is in flight.
-Outputs of a call may be missing if its last answer is final for it (``egress.losses``); later calls need not
-wait then. A resumed run sends all such calls again, in the plan's order.
+Each step of a job follows from the answers before it. A job may be cancelled once, even while a step is in flight.
+Outputs of a call may be missing if its last answer is final for it (``egress.losses``). Later calls then need not
+wait. A resumed run sends all such calls again, in the plan's order.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ from pcevolve.wire.providers.codec import model_named
 from pcevolve.wire.providers.dialect import Dialect
 
 STAND_IN = ":"
-"""Stands in for a key, whose value is not on record; valid in every scheme."""
+"""Placeholder for a key, whose value is not on record; valid in every scheme."""
 LONGEST_KEY = 5000
-"""In characters."""
+"""Most characters of a key."""
 
 
 @dataclass
 class ComparingGate:
-    """An ``UntrustedGenerator`` that answers from the record; ``faults`` are the differences, each with its line."""
+    """An ``UntrustedGenerator`` that answers from the record. ``faults`` lists the differences, each with its line."""
 
     run: RunReader
     dialect: Dialect
@@ -83,7 +83,7 @@ class ComparingGate:
 
         Raises:
             OutOfPlaceError: A line is misplaced.
-            RecordEndsError: The run did not come so far.
+            RecordEndsError: The record ends before the plan.
             EgressError: The plan is for another API, or differs from its requests.
         """
         self.lines.take(Opened, "the opening line")
@@ -94,15 +94,14 @@ class ComparingGate:
         self._compare_questions()
         self.lines.take(Planned, "the plan")
         if self.plan is not None:
-            # An audit has no ledger to ask: recorded receipts are checked against measurements and payments
-            # instead.
+            # An audit has no ledger. It checks recorded receipts against measurements and payments instead.
             self.policy.fix(self.plan, lambda receipt: True)
 
     def _compare_questions(self) -> None:
-        """Compare the optional questions before the plan: for the balance, then for two texts at once."""
+        """Compare the optional requests before the plan: first for the balance, then for two texts at once."""
         for slot in (BALANCE_SLOT, TRIAL_SLOT):
-            # The number of repetitions could carry a message: a question is repeated only if the next answer
-            # may differ.
+            # The number of repetitions could carry a message, so a request is repeated only if the next answer may
+            # differ.
             due = True
             while due and isinstance(sent := self.lines.next(), Sent) and sent.slot == slot:
                 question = self.policy.balance_request() if slot == BALANCE_SLOT else self._trial(sent)
@@ -116,7 +115,7 @@ class ComparingGate:
         return self.policy.trial_request(model or "")
 
     def _may_pass(self, answer: Answered) -> bool:
-        """True if the next answer may differ, because this one reports a temporary fault."""
+        """True if the next answer may differ, because this answer reports a temporary fault."""
         body = self.run.bodies.get(answer.body)
         return not answer.succeeded and self.dialect.fault(answer.status, body).passes
 
@@ -155,10 +154,10 @@ class ComparingGate:
         return receipt
 
     def finish(self) -> None:
-        """Compare the closing line, after which there is nothing.
+        """Compare the closing line, which must be the last line.
 
         Raises:
-            OutOfPlaceError: There is another line.
+            OutOfPlaceError: Another line is in its place, or a line follows.
         """
         finished, sent = self.lines.take(Finished, "the closing line"), self.lines.count_sent()
         if finished.sent != sent:
@@ -169,7 +168,7 @@ class ComparingGate:
             raise self.lines.misplaced("nothing, for the record is closed")
 
     def _begin(self, call: Call, source: Source, record: Sent | Received) -> None:
-        """Begin a call, if it is its turn: by a request, or without one if its source was withheld."""
+        """Start a call if it is due: with a request, or without one if its source was withheld."""
         try:
             expected = self.policy.request_for(call, source)
         except EgressError as error:
@@ -184,7 +183,7 @@ class ComparingGate:
             self._send(known, record)
 
     def _pass_over(self, call: Call) -> None:
-        """If it is otherwise not this call's turn, accept that earlier calls which brought nothing were passed over."""
+        """If a call is not due yet, accept that earlier calls without outputs were skipped."""
         for known in self._under_way.values():
             if self.policy.may_begin(call):
                 return
@@ -193,7 +192,7 @@ class ComparingGate:
                 self.policy.note_held(known.call)
 
     def _go_on(self, record: Record, done: dict[str, tuple[Candidate, ...]]) -> bool:
-        """Take a line of a call in flight; False if it belongs to none, or is not the call's next."""
+        """Take a line of a call in flight; False if it belongs to no such call, or is not the call's next line."""
         if not isinstance(record, Sent | Answered | Failed | Received):
             return False
         known = self._under_way.get(planned_slot(record.slot))
@@ -213,7 +212,7 @@ class ComparingGate:
         return True
 
     def _send(self, known: UnderWay, sent: Sent) -> bool:
-        """Compare an attempt at a call, at a step or the end of its job, or at a link of its answer."""
+        """Compare an attempt at a call, a step or cancellation of its job, or a link of its answer."""
         part = part_of(sent.slot)
         if part == "cancel":
             return self._cancel(known, sent)
@@ -236,7 +235,7 @@ class ComparingGate:
         return True
 
     def _cancel(self, known: UnderWay, sent: Sent) -> bool:
-        """Compare the request that ends a job."""
+        """Compare the request that cancels a job."""
         expected = known.cancellation
         if expected is None or known.cancelling or sent.slot != known.cancel_slot:
             return False
@@ -247,9 +246,9 @@ class ComparingGate:
         return True
 
     def _may_ask_again(self, known: UnderWay) -> bool:
-        """True if a call may be tried again.
+        """True if a call may be sent again.
 
-        If later calls went on without it, all such calls are repeated in turn.
+        If later calls went on without it, all skipped calls are sent again in order.
         """
         brought = map(known.brought, known.answers)
         if known.fetching or any(each is not None and each.error is None for each in brought):
@@ -302,7 +301,7 @@ class ComparingGate:
             where = f"answer {received.slot} (line {self.lines.place})"
             self.faults.append(f"{where}: brought other outputs than are on record")
         self.policy.note_answer(known.call, made)
-        # A refusal is an answer, too: it does not allow changes of the key ever after.
+        # A refusal is an answer too. It must not allow changes of the key from now on.
         self.key.failed.discard(received.slot)
         return made
 
@@ -322,7 +321,7 @@ class ComparingGate:
         return outcome
 
     def _require_length(self, answer: Answered) -> None:
-        """Note an answer whose recorded length is not that of its headers and body."""
+        """Note a fault if an answer's recorded length is not that of its headers and body."""
         frame = Incoming(answer.status, answer.headers, b"").wire_bytes
         if answer.wire_bytes != frame + answer.body.size:
             self.faults.append(
@@ -330,7 +329,7 @@ class ComparingGate:
             )
 
     def _compare(self, sent: Sent, expected: Outgoing) -> None:
-        """Compare a request with the one that the gate would send, whose key is a stand-in."""
+        """Compare a request with the request that the gate would send, which holds a placeholder as key."""
         has_key = any((name, HIDDEN) in sent.headers for name in KEY_HEADERS)
         if not has_key:
             expected = replace(
@@ -345,7 +344,7 @@ class ComparingGate:
         )
 
     def _compare_link(self, sent: Sent, expected: Outgoing) -> None:
-        """Compare a request with the one that follows the provider's link; to another host it carries no key."""
+        """Compare a request with the request for the provider's link. A request to another host carries no key."""
         if any(name in KEY_HEADERS for name, _ in expected.headers):
             self._compare(sent, expected)
             return
@@ -374,5 +373,5 @@ class ComparingGate:
 
 
 def _misstates_length(longer: int, most: int) -> str | None:
-    """Return the fault of a request's recorded length, allowing for the stand-in key."""
+    """Return the fault of a request's recorded length, allowing for the placeholder key; None if it is right."""
     return None if 0 <= longer < most else "its recorded length is wrong"

@@ -1,6 +1,6 @@
 """Read the independent recorder's capture (``docker/auditor/record.py`` describes the format).
 
-It does not depend on mitmproxy and shares no code with the recorder: the format is all they have in common.
+The reader does not depend on mitmproxy, and shares only the format with the recorder, but no code.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from pcevolve_shared.reading import open_file
 FORMAT = "pcevolve-capture/2"
 MOST_BYTES = 2**40
 MOST_LINE = 2**29
-"""Most bytes of a capture, and of a line, which holds a whole body.
+"""Most bytes of a capture, and of one of its lines, which holds a complete body.
 
-A longer line is split, and so counts as damaged.
+A longer line is split, and therefore counts as damaged.
 """
 
 
 class Request(NamedTuple):
-    """A complete request, headers in the order and spelling of the wire, with the key hidden.
+    """A complete request, with headers in the order and spelling of the wire, and with the key hidden.
 
     Attributes:
         version: HTTP version, as in the request line.
-        sha256: SHA-256 of the exact body; None if it broke off.
+        sha256: SHA-256 of the exact body; None if the body broke off.
     """
 
     method: str
@@ -45,7 +45,7 @@ class Request(NamedTuple):
 
 
 class FlowAnswer(NamedTuple):
-    """A complete answer, headers in the order and spelling of the wire, with the SHA-256 of its exact body."""
+    """A complete answer, with headers in the order and spelling of the wire, and the SHA-256 of its exact body."""
 
     status: int
     headers: tuple[Header, ...]
@@ -54,7 +54,7 @@ class FlowAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class Flow:
-    """One request at the recorder; without an ``answer`` if no whole one came from the API."""
+    """One request at the recorder. It has no ``answer`` if the API sent no complete answer."""
 
     line: int
     request: Request
@@ -70,7 +70,7 @@ class _Body(_Model):
     base64: str
 
     def digest(self) -> str:
-        """SHA-256 of the captured bytes, whatever digest the line states."""
+        """Return the SHA-256 of the captured bytes, whatever digest the line states."""
         return hashlib.sha256(base64.b64decode(self.base64, validate=True)).hexdigest()
 
 
@@ -89,7 +89,7 @@ class _Head(_Model):
     body: _Body | None
 
     def request(self) -> Request:
-        """The request alone, for comparison with the record."""
+        """Return the request alone, for comparison with the record."""
         digest = self.body.sha256 if self.body else None
         return Request(self.method, self.target, self.version, self.headers, digest)
 
@@ -126,17 +126,17 @@ def read_flows(path: Path) -> tuple[list[Flow], bool]:
     """Read a capture.
 
     Returns:
-        All flows in the order in which their requests began, and whether the last line is torn (and left
-        out).
+        All flows in the order in which their requests began; and True if the last line is incomplete, in which
+        case it is omitted.
 
     Raises:
-        TranscriptError: It is not a capture, or it is damaged.
+        TranscriptError: The file is not a capture, or it is damaged.
     """
     flows: dict[tuple[int, int], Flow] = {}
     session, torn = 0, False
     for number, raw in _lines(path):
-        # A torn line is left out: the recorder writes before it passes a message on, so this message was not
-        # passed on.
+        # Omit an incomplete line. The recorder writes a line before it passes the message on, so this message was
+        # not passed on.
         torn = not raw.endswith(b"\n")
         if torn:
             break
@@ -170,7 +170,7 @@ def _parse(number: int, raw: bytes) -> _Line:
     try:
         line = _ADAPTER.validate_json(raw)
         body = line.body if isinstance(line, _Requested | _Answered) else None
-        # Computed from the bytes: the digest in the line is the recorder's word, and this file may be forged.
+        # Compute the digest from the bytes, because the digest in the line may be forged.
         whole = body is None or body.digest() == body.sha256
     except (ValidationError, ValueError) as error:
         raise TranscriptError(f"capture line {number} is damaged") from error

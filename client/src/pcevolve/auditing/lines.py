@@ -1,6 +1,6 @@
-"""The lines of a record for an audit: each taken once, in order, with their bodies and files; and the key's length.
+"""The lines of a record for an audit, each taken once in order; their bodies and files; and the length of the key.
 
-Whatever a forger writes into a record becomes a fault, never a crash.
+Any forgery in a record becomes a fault, never a crash.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ UNREADABLE: Final = (
 )
 """All errors that reading a forged record may raise."""
 _HALF: Final = re.compile(r"\.[0-9a-f]{64}\.partial")
-"""The temporary name of a stored file until it is whole."""
+"""The temporary name of a stored file until it is complete."""
 R = TypeVar("R", Opened, Planned, RecordedRelease, Sent, Received, Finished)
 
 
 def describe(error: Exception) -> str:
-    """Describe what stopped a check: one of ``UNREADABLE``, or a misplaced line."""
+    """Describe the error that stopped a check: one of ``UNREADABLE``, or a misplaced line."""
     if isinstance(error, ClientError | OutOfPlaceError):
         return str(error)
     if isinstance(error, OSError):
@@ -56,16 +56,16 @@ def describe(error: Exception) -> str:
 
 
 class OutOfPlaceError(Exception):
-    """A line is in the place of another; the message names it."""
+    """A line is in the place of another line; the message names it."""
 
 
 class RecordEndsError(Exception):
-    """The record ends before the run does, which is no fault, or a noted fault makes the rest meaningless."""
+    """The record ends before the run does, which is no fault; or a noted fault makes the rest meaningless."""
 
 
 @dataclass
 class Lines:
-    """The lines of a record, each taken once, in order; ``place`` is the index of the next one."""
+    """The lines of a record, each taken once in order; ``place`` is the index of the next line."""
 
     entries: Sequence[Entry]
     place: int = 0
@@ -77,11 +77,11 @@ class Lines:
         return self.entries[self.place].record
 
     def take(self, kind: type[R], due: str) -> R:
-        """Take the next line, which has to be of this kind.
+        """Take the next line, which must be of this kind.
 
         Raises:
-            OutOfPlaceError: It is of another kind.
-            RecordEndsError: There is none.
+            OutOfPlaceError: The line is of another kind.
+            RecordEndsError: There is no further line.
         """
         record = self.next()
         if not isinstance(record, kind):
@@ -90,7 +90,7 @@ class Lines:
         return record
 
     def misplaced(self, due: str, *, last: bool = False) -> OutOfPlaceError:
-        """Return the error for the next line, or the last taken one, in the place of another."""
+        """Return the error for a misplaced line: the next line, or with ``last`` the line taken last."""
         entry = self.entries[self.place - last]
         slot = getattr(entry.record, "slot", None)
         named = f" {slot}" if slot else ""
@@ -105,14 +105,14 @@ class Lines:
 
 @dataclass
 class KeyLength:
-    """The length of the key, common to all requests.
+    """The length of the key, which must be the same in all requests.
 
-    The key is not on record, but changes of its length could carry bits.
+    The key is not on record, but changes of its length could carry information.
 
     Attributes:
-        length: How much longer than ``STAND_IN`` the last key was; None for no key, -1 before any request.
+        length: Length of the last key minus that of ``STAND_IN``; None for no key, -1 before the first request.
         exchanged: Number of changes.
-        failed: Slots whose last attempt failed. The key may change only then, and at first.
+        failed: Slots whose last attempt failed. The key may change only while there are any, and at the start.
     """
 
     length: int | None = -1
@@ -120,16 +120,16 @@ class KeyLength:
     failed: set[str] = field(default_factory=lambda: {GREETING_SLOT})
 
     def note(self, outcome: Answered | Failed, planned: Iterable[str]) -> None:
-        """Register whether an attempt succeeded; requests outside of the plan count until anything succeeds."""
+        """Register whether an attempt succeeded. Failed requests outside the plan count until any request succeeds."""
         slot = planned_slot(outcome.slot)
         if isinstance(outcome, Answered) and outcome.succeeded:
-            # A success shows that the key is right; until then the owner may try another.
+            # A success proves the key. Until then the owner may try another key.
             self.failed = {each for each in self.failed if each in planned and each != slot}
         else:
             self.failed.add(slot)
 
     def fault(self, length: int | None) -> str | None:
-        """Return the fault of the next request's key; None without one."""
+        """Return the fault of the next request's key; None if there is none."""
         before, self.length = self.length, length
         self.exchanged += before not in (length, -1)
         same = length == before or bool(self.failed)
@@ -147,13 +147,13 @@ def collect(found: Iterable[str]) -> tuple[str, ...]:
 
 
 def find_body_faults(run: RunReader) -> Iterator[str]:
-    """Yield bodies that are missing, changed, or not stored canonically, and stored files that no line names."""
+    """Yield bodies that are missing, changed, or not stored in canonical form, and stored files that no line names."""
     for entry in run.entries:
         if isinstance(entry.record, Sent | Answered):
             kind = "request" if isinstance(entry.record, Sent) else "answer"
             where = f"{kind} {entry.record.slot} (line {entry.seq + 1})"
             try:
-                # Cut again: a body stored in another way could hide an image from code that counts
+                # Split the body again: one that was stored differently could hide an image from code that counts
                 # placeholders.
                 if cut(run.bodies.get(entry.record.body)).text != entry.record.body.text:
                     yield f"{where}: its body is written down in another way than this version's"
@@ -165,7 +165,7 @@ def find_body_faults(run: RunReader) -> Iterator[str]:
 
 
 def _leftovers(run: RunReader) -> set[str]:
-    """Return files that an interrupted run may have stored but not recorded yet; its end removes them."""
+    """Return files that an interrupted run may have stored without recording them. The end of a run removes them."""
     if run.finished or not run.layout.bodies.is_dir():
         return set()
     stored = {f"{BODIES}/{path.name}" for path in run.layout.bodies.iterdir()} - run.files
@@ -176,7 +176,7 @@ def _leftovers(run: RunReader) -> set[str]:
 
 
 def _check_stored(run: RunReader) -> Iterator[str]:
-    """Yield stored files that do not match their names, except parts of bodies, which were read before."""
+    """Yield stored files that do not match their names, except parts of bodies, which were checked before."""
     bodies = (each.record.body for each in run.entries if isinstance(each.record, Sent | Answered))
     read = {f"{BODIES}/{name}" for body in bodies for name in body.files}
     for path in sorted(run.files - read - {LOG}):

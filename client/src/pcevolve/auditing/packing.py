@@ -1,8 +1,7 @@
-"""Pack the shareable parts of a run into one zip, which is the same whenever and wherever it is made.
+"""Pack the shareable parts of a run into one zip, which is identical whenever and wherever it is made.
 
-It contains the release and record that the lines imply, and pages rendered here from both: nothing is
-included because it lies in the folder. Nothing is compressed, because the compressed bytes depend on
-versions.
+The zip contains the record, the release that follows from it, and pages rendered here from both. Other files in the
+folder are not included. The files are stored uncompressed, because compressed bytes depend on versions.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pcevolve.public.publish.release import make_classifier
 from pcevolve.public.transcript.layout import BODIES, CARD, CLASSIFIER, LOG, MANIFEST, RELEASE, TRANSCRIPT
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip can store; the files have no times of their own."""
+"""The earliest time that a zip can store, because the packed files have no times."""
 
 
 def pack(audited: Audit, path: Path) -> Path:

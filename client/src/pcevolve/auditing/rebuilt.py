@@ -1,6 +1,6 @@
-"""Rebuild a release from the record, and its exports from the release, and compare the bytes of both.
+"""Rebuild a release from the record, and its exports from the release, and compare the bytes.
 
-Cards are pages: they are rebuilt as well, and one that differs is listed as not verified.
+Cards are pages. They are rebuilt too, but a card that differs is only listed as not verified.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from pcevolve.public.transcript.records import Manifest, ReleasedImage
 from pcevolve_shared.reading import parse_json, read_file
 
 FOOTER = 100_000
-"""Bytes at the end of a Parquet file in which its writer is searched for."""
+"""Bytes at the end of a Parquet file that are searched for the name of its writer."""
 _WRITER = re.compile(rb"parquet-cpp-arrow version ([0-9.]{1,20})")
 
 
 @dataclass
 class RebuiltRelease:
-    """A release rebuilt from the record, compared with the existing one.
+    """A release rebuilt from the record, compared with the released files.
 
     Attributes:
-        dataset: The candidates that have to be in it, by class.
-        files: Its images; complete after ``faults``, like ``unreadable``.
+        dataset: The candidates that must be in the release, by class.
+        files: The release's images. Like ``unreadable``, the list is complete after ``faults``.
     """
 
     run: RunReader
@@ -73,7 +73,7 @@ class RebuiltRelease:
 
     @cached_property
     def release(self) -> DatasetRelease:
-        """The release as the record states it."""
+        """The release that the record describes."""
         return DatasetRelease.of(self.run, self.dataset)
 
     def render_card(self) -> bytes:
@@ -82,7 +82,7 @@ class RebuiltRelease:
 
     @property
     def cards(self) -> dict[str, Form | None]:
-        """Paths of the existing cards, each with the format that it lies beside; None for the release."""
+        """Paths of the existing cards, each with the format of its export; None for the release itself."""
         forms: dict[str, Form | None] = {RELEASE: None, **{folder: form for form, folder in EXPORTS.items()}}
         paths = {f"{folder}/{CARD}": form for folder, form in forms.items()}
         return {
@@ -98,7 +98,7 @@ class RebuiltRelease:
         return [path for path, card in made.items() if not holds_bytes(self.run.layout.root / path, card)]
 
     def _find_other_images(self) -> Iterator[str]:
-        """Yield images of the dataset that are not the provider's, cleaned and in the released appearance."""
+        """Yield images of the dataset that differ from the provider's, encoded again in the released appearance."""
         wanted, medium = find_released_appearance(self.run.receipts), find_medium(self.plan.modality.kind)
         for path, candidate in name_files(self.plan, self.dataset).items():
             try:
@@ -121,7 +121,7 @@ class RebuiltRelease:
 
 
 def holds_bytes(path: Path, expected: bytes) -> bool:
-    """True if a file holds exactly these bytes; no more of it is read."""
+    """True if a file holds exactly these bytes. No more bytes than these are read."""
     try:
         return path.stat().st_size == len(expected) and read_file(path, len(expected)) == expected
     except OSError:
@@ -129,13 +129,13 @@ def holds_bytes(path: Path, expected: bytes) -> bool:
 
 
 def check_exports(released: RebuiltRelease) -> list[Finding]:
-    """Return a finding for each export beside the release, whose images were compared before."""
+    """Return a finding for each export of the release, whose images were compared before."""
     root = released.run.layout.root
     return [_finding(released, form) for form, name in EXPORTS.items() if (root / name).is_dir()]
 
 
 def export_claim(form: Form) -> str:
-    """Return the claim about an export beside the release."""
+    """Return the claim about an export of the release."""
     return f"so is the dataset as {form}"
 
 
@@ -158,7 +158,7 @@ def _finding(released: RebuiltRelease, form: Form) -> Finding:
 def _faults(released: RebuiltRelease, form: Form, *, images: bool) -> Iterator[str]:
     """Yield files of an export that differ from the release, are missing, or do not belong to it.
 
-    ``images`` says whether the files with images can be rebuilt.
+    ``images`` is True if the files with images can be rebuilt.
     """
     layout, files = released.run.layout, released.files
     due = {*name_shards(form, len(files)), CARD}
@@ -178,14 +178,13 @@ def _why_unchecked(folder: Path, form: Form) -> str:
         here = version("pyarrow")
     except PackageNotFoundError:
         return "pyarrow is not installed, which wrote it"
-    # Another writer may lay out the same rows in other bytes. They are then reported as unchecked, not
-    # passed.
+    # Another version of pyarrow may write the same rows as other bytes. They are then reported as unchecked.
     writers = {_writer(path) for path in folder.glob("data/*.parquet")} - {here}
     return f"it was written by pyarrow {min(writers)}, and here is {here}" if writers else ""
 
 
 def _writer(path: Path) -> str:
-    """Return the writer's version at the very end of a Parquet file, without parsing the file."""
+    """Return the writer's version from the end of a Parquet file, without parsing the file."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - FOOTER))
         found = _WRITER.findall(file.read())

@@ -1,10 +1,10 @@
 """Run a record again: ``evolve`` over the recorded answers, with a gate that compares and a judge that reads receipts.
 
-It verifies the order of the record, every request byte for byte, each answer's outputs, and that releases
-were paid for as planned, once, and chose among the candidates that had come. Choices in receipts are not
-trusted: they are derived again from the measurement and the provider's images. A choice that does not follow
-from the measurement could reveal anything about the private images. The encoder has to be available: it and
-its weights are public.
+The rerun verifies the order of the record, every request byte for byte, and each answer's outputs. It also verifies
+that each release was paid for once, as planned, and chose among the candidates on record. Choices in receipts are
+not trusted, because a choice that does not follow from the measurement could reveal anything about the private
+images. Choices are therefore derived again from the measurement and the provider's images. This needs the encoder
+and its weights, which are public.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from pcevolve.wire.providers import dialect
 
 
 def find_receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
-    """Yield a receipt's own faults: it must pay for what is planned, and state no more than a receipt may."""
+    """Yield a receipt's own faults. It must pay for the planned release, and may hold no other values."""
     if (receipt.run_id, receipt.relation) != (plan.run_id, plan.privacy.relation):
         yield "for another run or relation"
     if receipt.events != selectors.find_method(plan.method.name).plan_events(plan).get(receipt.iteration):
@@ -58,14 +58,14 @@ def find_receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
 
 
 def names_as_planned(receipt: Receipt, plan: PublicPlan) -> bool:
-    """True if a receipt names the planned number of each class, class by class."""
+    """True if a receipt names the planned number of candidates of each class, class by class."""
     wanted = plan.wanted(receipt.iteration)
     due = [(label, wanted) for label in plan.labels if wanted]
     return [(each.label, len(each.chosen)) for each in receipt.choices] == due
 
 
 def _may_say(plan: PublicPlan, receipt: Receipt) -> bool:
-    """True if the values of a receipt for prototypes are those that the plan leaves open, in number."""
+    """True if a receipt for prototypes holds as many values, of the kind, as the plan allows."""
     if plan.class_counts and receipt.iteration == 1:
         return len(receipt.values) == len(plan.labels) and all(map(math.isfinite, receipt.values))
     settled = (AS_IS, MATCHED) if plan.method.appearance == "auto" else ((),)
@@ -77,10 +77,10 @@ class Rerun:
     """The outcome of running a record again.
 
     Attributes:
-        pools: The pool of each release, by its iteration, as far as the record goes.
-        evolved: The run's outcome; None if the record ends, or breaks, before the run does.
-        requests: Faults of the order of lines, or of a request, each with its line.
-        unusable: Releases, or a dataset, from candidates that leave nothing to choose by the plan's rule.
+        pools: The pool of each release, by iteration, up to the end of the record.
+        evolved: The run's outcome; None if the record ends or breaks before the run does.
+        requests: Faults in the order of lines, or of a request, each with its line.
+        unusable: Releases, or a dataset, for which too few candidates are usable by the plan's rule.
         key: The length of the provider's key in the requests.
     """
 
@@ -94,7 +94,7 @@ class Rerun:
 
     @classmethod
     def of(cls, run: RunReader) -> Rerun:
-        """Run a whole record again; faults are noted, never raised."""
+        """Run a complete record again. Faults are noted, never raised."""
         again = cls(run)
         try:
             again._carry_out()
@@ -105,10 +105,10 @@ class Rerun:
         return again
 
     def generated(self, call: Call) -> None:
-        """No-op: a rerun reports no progress."""
+        """Ignore the call, because a rerun reports no progress."""
 
     def released(self, receipt: Receipt) -> None:
-        """No-op: a rerun reports no progress."""
+        """Ignore the receipt, because a rerun reports no progress."""
 
     def _carry_out(self) -> None:
         run, plan = self.run, self.run.plan
@@ -144,7 +144,7 @@ class _RecordedReceipts:
     result: Rerun
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Keep the pool that the release chooses from."""
+        """Store the pool that the release chooses from."""
         self.result.pools[query.iteration] = pool
 
     def release(self, query: Query, pool: Pool) -> Receipt:
@@ -152,14 +152,14 @@ class _RecordedReceipts:
 
         Raises:
             OutOfPlaceError: Another line is in its place.
-            RecordEndsError: It names a candidate that it could not choose, so nothing follows from it.
+            RecordEndsError: The receipt names a candidate that it could not choose, so the rest is meaningless.
         """
         receipt = self.gate.take_receipt(query.iteration)
         where = f"receipt for iteration {query.iteration}"
         unknown = list(_unknown(receipt, pool))
         faults = [*find_receipt_faults(receipt, self.plan), *unknown]
         self.result.receipts.extend(f"{where}: {each}" for each in faults)
-        # A last release over all rounds selects, whatever the newest round brought.
+        # A last release over all rounds selects the dataset even if the newest round brought too little.
         ends = query.iteration > self.plan.method.iterations > 0 and self.plan.method.pool == "all"
         if not ends and (fault := self.usability.fault(pool)):
             self.result.unusable.append(f"{where}: {fault}")
@@ -169,7 +169,7 @@ class _RecordedReceipts:
 
 
 def _unknown(receipt: Receipt, pool: Pool) -> Iterator[str]:
-    """Yield classes for which a receipt names a candidate outside of its pool."""
+    """Yield classes for which a receipt names a candidate outside its pool."""
     for each in receipt.choices:
         known = {(one.id, one.digest) for one in pool.candidates.get(each.label, ())}
         if not known.issuperset((one.id, one.digest) for one in each.chosen):
@@ -177,11 +177,11 @@ def _unknown(receipt: Receipt, pool: Pool) -> Iterator[str]:
 
 
 LoadEncoder = Callable[[PublicPlan], Encoder]
-"""Finds the encoder that a plan names; raises a ClientError if it is unavailable."""
+"""Loads the encoder that a plan names; raises a ``ClientError`` if it is unavailable."""
 
 
 def find_encoder(plan: PublicPlan, weights: str | None = None) -> Encoder:
-    """Find the encoder that a plan names, with the weights and public frame that judged the run.
+    """Load the encoder that a plan names, and check that its weights and public frame are those that judged the run.
 
     ``weights`` is the owner's file of weights, if any.
 
@@ -189,7 +189,7 @@ def find_encoder(plan: PublicPlan, weights: str | None = None) -> Encoder:
         ModelError: Weights or frame are missing, or not those of the run; the message names them.
     """
     encoder = _with_weights(plan, weights)
-    # The frame is checked too: the same weights in another frame would choose otherwise.
+    # Check the frame too, because the same weights in another frame would choose differently.
     find_frame(plan, encoder)
     return encoder
 
@@ -207,7 +207,7 @@ def _with_weights(plan: PublicPlan, weights: str | None) -> Encoder:
 
 
 def _of_other_versions(plan: PublicPlan) -> str:
-    """Return advice on a bundled encoder, whose weights may be those of another version of the client."""
+    """Return advice for a bundled encoder, whose weights may come from another version of the client."""
     ours = shipped_digest(plan.encoder.name)
     return (
         "" if ours is None else f", or audit with the version of pcevolve that has them (this one has {ours})"
@@ -223,7 +223,7 @@ class Selections:
     load: LoadEncoder
 
     def why_unchecked(self) -> str:
-        """Why choices cannot be checked: the encoder that made them is unavailable; empty if it is available."""
+        """Return why choices cannot be checked, such as an unavailable encoder; empty if they can."""
         try:
             _ = self._chooser
         except ModelError as error:
@@ -240,13 +240,13 @@ class Selections:
             for fault in self._derive(chooser.plan, chooser, asked):
                 broken = True
                 yield fault
-        # Nothing follows from an invalid measurement, and a run in progress has no closing line to check.
+        # An invalid measurement makes the rest meaningless, and a run in progress has no closing line to check.
         if not broken and self.run.finished:
             yield from self._check_assessment(chooser)
 
     @cached_property
     def _chooser(self) -> Chooser | None:
-        """The chooser with the run's encoder; None if no selector looked at embeddings."""
+        """The chooser with the run's encoder; None if the method never embeds private data."""
         plan = self.run.plan
         if plan is None or not selectors.find_method(plan.method.name).queries_data:
             return None
@@ -254,7 +254,7 @@ class Selections:
         return Chooser(plan, self.load(plan), self.run.bodies.file, selector)
 
     def _derive(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
-        """Derive the receipts' choices in order: a free choice follows from the last measurement before it."""
+        """Derive the receipts' choices in order. A choice without a measurement follows from the last one before it."""
         looks = choose_renditions(
             plan, next((each for each in self.run.receipts if not each.iteration), None)
         )
@@ -293,12 +293,11 @@ class Selections:
         return find_figures(chooser, self.run.receipts, again.pools.__getitem__, evolved.dataset, stored)
 
     def _decode(self, digest: str) -> Measurement | None:
-        """Decode a measurement in its canonical encoding; None for anything else."""
+        """Decode a measurement in its canonical encoding; None for any other bytes."""
         data = self.run.bodies.file(digest)
         try:
             found = parsed(data)
         except (SafetensorError, ValueError, KeyError):
             return None
-        # Saved again and compared: a file with a comment or another order of arrays carries more than its
-        # numbers.
+        # Encode again and compare, because a comment or another order of arrays would carry more than the numbers.
         return found if save(dict(found)) == data else None

@@ -1,8 +1,8 @@
-"""A second, small check of what left, which shares no code with rulebook, gate, loop or dialects.
+"""A second, small check of what was sent, which shares no code with rules, gate, loop or dialects.
 
-Every image that left had come from the API before, and the public plan or the receipt of its class and round
-names it; or it is one of the release that the plan starts from. Texts go back inside a prompt, some words
-blank by a public rule. The rerun compares everything else byte for byte.
+Every image that was sent must have come from the API before, and must be named by the public plan or by the receipt
+of its class and round. Images of the release that the plan starts from are allowed too. Texts are sent back inside a
+prompt, with some words blank by a public rule. The rerun compares everything else byte for byte.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from pcevolve.public.transcript.records import Answered, Received, RecordedRelea
 
 
 class Unexplained(Exception):  # noqa: N818 - it never leaves this module
-    """A request carries something without a reason; the message says what."""
+    """A request carries something without a reason; the message describes it."""
 
 
 def find_request_faults(run: RunReader) -> Iterator[str]:
-    """Yield each request that carries an image without a reason; the integrity of bodies is checked elsewhere."""
+    """Yield each request that carries an image without a reason. Another check covers the integrity of bodies."""
     if run.plan is None:
         return
     seen = _Seen(run, run.plan)
@@ -68,17 +68,17 @@ class _Seen:
             self.arrived.add(each.digest)
 
     def note(self, slot: str, outputs: tuple[str, ...]) -> str:
-        """Register the outputs of a call; return their fault, if any."""
+        """Register the outputs of a call, and return their fault; empty if there is none."""
         call = self.plan.calls.get(slot)
         if call is None:
             return "is of no call of the plan"
         for name, digest in zip(map(call.output, range(len(outputs))), outputs, strict=True):
-            # The first line with an id settles it: no later line replaces what explained an earlier request.
+            # The first line with an id counts, so that no later line can replace the reason for an earlier request.
             self.known.setdefault(name, Candidate(name, call.label, call.iteration, None, digest))
         return "" if self.arrived.issuperset(outputs) else "names an output that had not come"
 
     def explain(self, sent: Sent) -> None:
-        """Find the reason for the image that a request carries, or has to carry (``Unexplained`` without one)."""
+        """Find the reason for the image that a request carries or must carry (``Unexplained`` if there is none)."""
         call, inline = self.plan.calls.get(sent.slot), self.plan.modality.sends_inline
         due = None if call is None or call.purpose == "create" else self._find_image_to_vary(call)
         leaves = due if due is not None and not self.plan.varies_prompts else None
@@ -103,8 +103,7 @@ class _Seen:
             named, digest = call.source, None
         known = self.known.get(named)
         if known is None or known.digest not in self.arrived or digest not in (None, known.digest):
-            # Digest and arrival are checked: a receipt may name what never came, and an id may stand for
-            # other bytes.
+            # Check digest and arrival: a receipt may name an image that never arrived, or give its id to other bytes.
             raise Unexplained("varies what had not come from the API")
         if known.label != call.label or (digest is not None and known.iteration >= call.iteration):
             raise Unexplained("varies an image of another class, or of no earlier round")
@@ -112,14 +111,13 @@ class _Seen:
 
 
 def _list_digests(answer: Answered, bodies: Bodies) -> Iterator[str]:
-    """Yield the digests of all that an answer may have brought: cut-out files, images in base64, and texts."""
+    """Yield the digests of all possible outputs of an answer: separately stored files, base64 images, and texts."""
     yield from answer.body.files
     text = answer.body.text
     with suppress(ValueError, RecursionError):  # the image itself, or nothing that any dialect reads
         for each in ("", *_walk(json.loads(strip_mark(text.encode() if text else bodies.get(answer.body))))):
             yield hashlib.sha256(each.encode("utf-8", "surrogatepass")).hexdigest()
-            # Several spellings of base64 are in use: some wrap lines, or omit the padding. All other strings
-            # are texts.
+            # APIs use several spellings of base64: some wrap lines, or omit the padding. All other strings are texts.
             plain = "".join(each.rpartition(",")[2].split()).rstrip("=").replace("-", "+").replace("_", "/")
             with suppress(ValueError):
                 data = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
@@ -127,7 +125,7 @@ def _list_digests(answer: Answered, bodies: Bodies) -> Iterator[str]:
 
 
 def _walk(value: Any) -> Iterator[str]:  # noqa: ANN401 - what JSON has
-    """Yield all texts in a JSON value, and a language model's texts without its thinking."""
+    """Yield all strings in a JSON value, and a language model's texts without its thinking."""
     left = [value]
     while left:  # no recursion: how deep an answer is nested is the provider's choice
         each = left.pop()

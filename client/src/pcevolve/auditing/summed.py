@@ -27,7 +27,7 @@ def check_sums(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]
     plan = run.plan
     if plan is None:
         return []
-    # A run that starts from such a release releases nothing itself.
+    # A run that starts from such a release makes no release of its own.
     if plan.clinics is None or plan.start is not None:
         faults = [f"receipt for iteration {each.receipt.iteration}: names answers of owners that the plan has not"
                   for each in _list_released(run) if each.answers is not None]  # fmt: skip

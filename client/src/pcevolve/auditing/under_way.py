@@ -1,4 +1,4 @@
-"""A recorded call in flight: its outcomes so far, and the outputs that they may have brought."""
+"""A recorded call in flight: its outcomes so far, and the outputs that these may contain."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Links: TypeAlias = tuple[Link | ProviderError, ...]
 
 @dataclass
 class CallAnswer:
-    """A successful answer to a call, with the later answers about the job that it may have begun.
+    """A successful answer to a call, with the later answers about the job that it may have started.
 
     Attributes:
-        links: Slot and address of every image that the last answer only links to, or why a link cannot be
-            followed; None for a link that ends the run.
-        due: The next step of the job; None once it is over.
-        error: Why the job has no result, or why the result of its next step cannot be learned.
-        cancelled: Number of requests sent to end it; later answers do not count.
+        links: Slot and address of every image that the last answer only links to, or the error if a link cannot be
+            followed; None if a link ends the run.
+        due: The request for the next step of the job; None once the job is over.
+        error: Why the job has no result, or why the result of its next step is unknown.
+        cancelled: Number of requests to cancel the job; later answers do not count.
     """
 
     bodies: list[bytes]
@@ -38,24 +38,24 @@ class CallAnswer:
 
     @property
     def is_open(self) -> bool:
-        """True if a job is not over, and may still have a result."""
+        """True if a job is not over and may still have a result."""
         return self.due is not None and self.error is None and not self.cancelled
 
 
 @dataclass
 class UnderWay:
-    """A call that was tried and whose outputs are not on record yet.
+    """A call that was sent and whose outputs are not on record yet.
 
     Attributes:
-        expected: The request, with a stand-in for the key.
-        parent: Id of its source, if it varies anything.
+        expected: The request, with a placeholder for the key.
+        parent: Id of the candidate that it varies; None if it varies none.
         waiting: Slot of the attempt without an outcome; None if there is none. ``asked`` is its address.
-        outcomes: Outcomes of the attempts at each slot, its own and those of its links and job.
-        since: Number of its own outcomes before all missing calls were sent again.
-        answers: Its successes.
-        found: The image behind each link, or that it is lost; ``requests`` holds the request for each link.
-        held: Whether later calls went on without it.
-        unsent: Whether its source had not come, so that nothing is sent for it.
+        outcomes: Outcomes of the attempts at each slot of the call, its links and its job.
+        since: Number of the call's own outcomes before all skipped calls were sent again.
+        answers: The successful answers.
+        found: The image behind each link, or the error if it is lost; ``requests`` holds the request for each link.
+        held: True if later calls went on without this call.
+        unsent: True if its source was withheld, so that no request is sent for it.
         cancelling: Slot of the cancellation without an outcome; None if there is none.
     """
 
@@ -100,18 +100,18 @@ class UnderWay:
 
     @property
     def step(self) -> Outgoing | None:
-        """The next step of the last answer's job, even if its result could not be learned before."""
+        """The next step of the last answer's job, even if the step's result was unknown at an earlier attempt."""
         last = self.answers[-1] if self.answers else None
         return None if last is None or last.cancelled else last.due
 
     @property
     def cancel_slot(self) -> str:
-        """Slot of the next request for the end of the last answer's job."""
+        """Slot of the next request to cancel the last answer's job."""
         return cancel_slot(self.call.slot, self.answers[-1].cancelled)
 
     @property
     def cancellation(self) -> Outgoing | None:
-        """The next request for the end of the last answer's job.
+        """The next request to cancel the last answer's job.
 
         None if the job is over, or all such requests were sent.
         """
@@ -124,7 +124,7 @@ class UnderWay:
     def fetching(self) -> bool:
         """True if a job is not over, or images behind the last answer's links are missing.
 
-        The call is then not repeated.
+        In these cases the call is not sent again.
         """
         if self.answers and self.answers[-1].is_open:
             return True
@@ -133,7 +133,7 @@ class UnderWay:
         return left and all(isinstance(self.found.get(each, b""), bytes) for each in links)
 
     def points_to(self, slot: str, url: str) -> bool:
-        """True if an answer contains this link, and its earlier links were fetched: their order is the answer's."""
+        """True if an answer contains this link, and its earlier links were fetched, in the answer's order."""
         for answer in self.answers:
             links = _followed(answer.links)
             untried = [each for each in links if each not in self.found]
@@ -143,7 +143,7 @@ class UnderWay:
         return False
 
     def is_lost(self) -> bool:
-        """True if the last answer to a call brought nothing and is final for it."""
+        """True if the last answer to a call brought no output and is final for the call."""
         loss = self.policy.find_loss(self.own) if len(self.own) > self.since else None
         if loss is None or not self.policy.is_borne(loss):
             return False
@@ -154,7 +154,7 @@ class UnderWay:
         return brought is not None and brought.is_lost
 
     def brought(self, answer: CallAnswer) -> Brought | None:
-        """Return an answer's outputs; None if they are not known yet, or end the run."""
+        """Return an answer's outputs; None if they are not known yet, or the answer ends the run."""
         if answer.error is not None:
             return Brought([b""] * self.call.count, answer.error)
         links, body = answer.links, answer.bodies[-1]
@@ -169,7 +169,7 @@ class UnderWay:
             return Brought([b""] * self.call.count, error)
 
     def list_brought(self) -> list[list[bytes]]:
-        """Return all outputs that a call may have brought: those of a whole answer, else of partial ones."""
+        """Return all outputs that a call may have: those of complete answers, otherwise of partial answers."""
         if self.unsent:
             return [[b""] * self.call.count]
         found = [each for each in map(self.brought, self.answers) if each]
@@ -198,12 +198,12 @@ class UnderWay:
             self._go_on(self.answers[-1])
 
     def lose(self) -> None:
-        """Register that the result of a job cannot be learned, unless its end was requested."""
+        """Register that the result of a job is unknown, unless its cancellation was requested."""
         if not self.answers[-1].cancelled:
             self.answers[-1].error = ProviderReplyError("the outcome of a job is unknown")
 
     def _go_on(self, answer: CallAnswer) -> None:
-        """Find the step that follows the last answer of a chain, or its links if the job is over."""
+        """Find the step that follows the last answer of a job, or the answer's links if the job is over."""
         answer.due = answer.error = None
         try:
             answer.due = self.policy.follow_up(self.call, answer.bodies)

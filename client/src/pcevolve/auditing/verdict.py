@@ -1,6 +1,6 @@
-"""The audit of one run: each claim's finding, the verdict, and pages of what was verified.
+"""The audit of one run: each claim's finding, the verdict, and pages of the verified record.
 
-The record is read once. An audit renders its own pages from what it verified, so that nobody has to trust the
+The record is read once. An audit renders its own pages from the verified record, so that nobody has to trust the
 pages in the run's folder.
 """
 
@@ -52,7 +52,7 @@ from pcevolve.public.transcript.reader import FinishedRun, RunReader
 
 
 def audit(root: Path, load: LoadEncoder = find_encoder) -> list[Finding]:
-    """Check the run in a folder; every fault is reported, and none stops the rest unless nothing can be read."""
+    """Check the run in a folder and report every fault. Only an unreadable record stops the other checks."""
     return Audit.of_record(RunReader.lenient(root), load).findings
 
 
@@ -76,10 +76,10 @@ class Audit:
         capture: Path | None = None,
         sources: Sequence[Path] = (),
     ) -> Audit:
-        """Check a run, and compare it with an independent capture of its traffic, if given.
+        """Check a run, and compare it with an independent capture of its traffic if one is given.
 
         Args:
-            sources: Runs whose releases it may start from, and those that they start from.
+            sources: Runs whose release this run may start from, and the runs that those start from.
 
         Raises:
             UsageError: The path is not a run's folder, or another version made the run.
@@ -94,9 +94,9 @@ class Audit:
 
     @classmethod
     def of_record(cls, run: RunReader, load: LoadEncoder) -> Audit:
-        """Check a run whose record was read, as far as possible."""
+        """Check a run from its record, as far as the record can be read."""
         audited = cls(run)
-        # Before anything is opened: a pipe in a shared folder would block the auditor for ever.
+        # Check before any file is opened, because a pipe in a shared folder would block the auditor forever.
         odd = [
             fault for name in (TRANSCRIPT, RELEASE) for fault in find_irregular_files(run.layout.root, name)
         ]
@@ -119,7 +119,7 @@ class Audit:
         self.findings += check_sums(run, again, load)
         plan = run.plan if run.finished and list_derived(run) else None
         evolved = again.evolved
-        # Nothing follows from a record that breaks off; its fault is reported already.
+        # Nothing can be derived from a record that breaks off; its fault is already reported.
         if plan is not None and evolved is not None:
             self.released = RebuiltRelease(run, plan, evolved.dataset)
             self.findings += check_release(self.released)
@@ -131,12 +131,12 @@ class Audit:
 
     @property
     def marks(self) -> list[str]:
-        """The plan's warnings about the run's privacy; empty without a readable plan, which is a finding itself."""
+        """The plan's warnings about the run's privacy; empty without a readable plan, which is itself a finding."""
         return [] if self._plan is None else list_marks(self._plan)
 
     @property
     def faults(self) -> list[str]:
-        """All evidence against the claims, with everything unchecked or pending."""
+        """All evidence against the claims, with all unchecked and pending claims."""
         return [
             f"{each.claim}: {fault}"
             for each in self.findings
@@ -145,21 +145,21 @@ class Audit:
 
     @property
     def secure(self) -> bool:
-        """True if the noise came from the operating system, unless a readable plan says otherwise."""
+        """False if a readable plan states that the noise was seeded."""
         return self._plan is None or self._plan.secure
 
     @property
     def holds(self) -> bool:
-        """True if every claim holds, and the noise gives privacy."""
+        """True if every claim holds and the noise gives privacy."""
         return self.secure and all(each.holds for each in self.findings)
 
     def __bool__(self) -> bool:
-        """True if it holds."""
+        """Equal to ``holds``."""
         return self.holds
 
     @property
     def unfinished(self) -> bool:
-        """True if nothing is broken, and the run is unfinished."""
+        """True if no claim is broken and the run is unfinished."""
         return not self.broken and any(each.pending for each in self.findings)
 
     @property
@@ -169,15 +169,15 @@ class Audit:
 
     @cached_property
     def summary(self) -> dict[str, Any] | None:
-        """The figures of the run; None unless everything that they follow from was verified."""
-        # After any broken claim the figures are unproven, so none are printed.
+        """The figures of the run; None unless everything that they depend on was verified."""
+        # After any broken claim the figures are unproven, so they are not printed.
         if self.released is None or self.broken:
             return None
         return summarise(self.released.run, self.released.plan, len(self.released.files))
 
     @property
     def claims(self) -> dict[str, Any]:
-        """The statements in the record that rest on the owner's word alone, by field; see ``auditing.claims``."""
+        """The statements in the record that rest on the owner's word alone, by field; see ``auditing.checks``."""
         return list_claims_of(self.run) if self.run.whole else {}
 
     @property
@@ -192,11 +192,11 @@ class Audit:
         names = [f"{path.name}/" if kind_of(path) == stat.S_IFDIR else path.name for path in there]
         if self.released is None:
             return names
-        # No card follows from a broken record or release.
+        # No card can be derived from a broken record or release.
         return [*names, *(self.released.cards if self.broken else self.released.other_cards)]
 
     def _list_verified(self) -> set[str]:
-        """Return the folders that were compared with the record, file by file; findings report their faults."""
+        """Return the entries whose content was compared with the record; findings report their faults."""
         if not self.run.whole:
             return set()
         if self.released is None:
@@ -211,13 +211,13 @@ class Audit:
         )
 
     def write_pages(self) -> Path:
-        """Write this audit's own pages into the run's ``audit/``, replacing an earlier audit's.
+        """Write this audit's own pages into the run's ``audit/``, replacing an earlier audit's pages.
 
-        These are the page about all that left, with the verdict; and for a finished run without broken claims
-        its card, report and summary.
+        The page about all traffic, with the verdict, is always written. Card, report and summary are written only for a
+        finished run without broken claims.
         """
         folder = self.run.layout.audit
-        # In one move, so that pages of two audits never lie side by side.
+        # Replace the folder in one step, so that pages of two audits are never mixed.
         with replace_folder_durably(folder) as partial:
             for name, data in self._pages().items():
                 (partial / name).write_bytes(data)
@@ -230,7 +230,7 @@ class Audit:
         return pages
 
     def render_views(self, wire_page: str = "") -> dict[str, bytes]:
-        """Render report and summary of a run without broken claims, else nothing; ``wire_page`` is linked, if given."""
+        """Render report and summary of a run without broken claims; the report links to ``wire_page``."""
         if self.released is None or self.summary is None:
             return {}
         run, plan = self.released.run, self.released.plan
@@ -239,7 +239,7 @@ class Audit:
 
 
 def _reconcile(run: RunReader, capture: Path) -> list[Finding]:
-    """Compare a capture with a record; for a broken record the audit's own findings suffice."""
+    """Compare a capture with a record. For a broken record, only report that there is none to compare with."""
     if not run.whole:
         return [Finding("the capture agrees with the record", ("there is no record to compare with",), 0)]
     return reconcile(run, capture)

@@ -1,8 +1,8 @@
-"""Run a method's real selector on two neighbouring datasets many times, and bound its ε from the releases.
+"""Run a method's real selector many times on two neighbouring datasets, and bound its ε from the releases.
 
-The audit sees everything that a run's mechanisms release, more than the provider sees: prototypes are
-computed from it. It can refute a claim, never prove one: the datasets are bad ones, not the worst, and the
-event is learnt.
+The audit sees everything that a run's mechanisms release. The provider sees less: prototypes that are computed
+from it. An audit can refute a claim but never prove one, because the datasets may not be the worst case, and the
+distinguishing event is learnt.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from pcevolve.public.selectors.sums import release_appearance
 
 Tick = Callable[[], None]
 NoiseOf = Callable[[int], Noise]
-"""The noise of a simulated run, by the run's number: seeded noise repeats itself, so each run needs its own seed."""
+"""Returns the noise for a simulated run, by the run's number, from which a seeded run derives its own seed."""
 Unit = tuple[int, Point, int]
-"""A privacy unit: class and point of its images, and their number."""
+"""A privacy unit: class and point of its images, and the number of its images."""
 
 LABELS = ("first", "second")
 SHOTS = 2
@@ -64,10 +64,10 @@ class Neighbours:
 
     @classmethod
     def worst_for(cls, method: Method, relation: Relation, images: int) -> Neighbours:
-        """Build the pair of a method's worst case.
+        """Build the pair of datasets that the method declares as its worst case.
 
         Raises:
-            UsageError: The method never looks at private data, or names no worst case.
+            UsageError: The method never accesses private data, or declares no worst case.
         """
         if method.selector is None:
             raise UsageError(f"method '{method.name}' never looks at private data: there is nothing to audit")
@@ -95,14 +95,15 @@ class Neighbours:
     def appearances(self) -> tuple[FloatArray, FloatArray]:
         """Return the appearances of both datasets' images, float64 ``(images, 6)``.
 
-        The unit in which they differ has only ones in the first dataset, and only zeros or no images in the second.
+        The unit in which the datasets differ has only ones in the first dataset. In the second it has only zeros, or no
+        images.
         """
         rest = [np.full((images, NUMBERS), MIDDLE) for _, _, images in self.common]
         other = [np.zeros((self.second[2], NUMBERS))] if self.second else []
         return np.vstack([*rest, np.ones((self.first[2], NUMBERS))]), np.vstack([*rest, *other])
 
     def scope(self, rounds: int) -> Scope:
-        """Return the public sizes, which decide the price of a round."""
+        """Return the public sizes, from which the cost of a round is calibrated."""
         return Scope(
             relation=self.relation,
             iterations=rounds,
@@ -112,7 +113,7 @@ class Neighbours:
         )
 
     def inputs(self, iteration: int, rounds: int, wanted: int) -> SelectionInput:
-        """Return the selector's input for one round; the candidates are the same in all rounds."""
+        """Return the selector's input for one round. The candidates are the same in all rounds."""
         return SelectionInput(
             labels=LABELS,
             pools=tuple(np.array(pool) for pool in self.pools),
@@ -152,7 +153,7 @@ class Simulation:
     def outcomes(
         self, private: PrivateEmbeddings, appearances: FloatArray, numbers: range, tick: Tick
     ) -> Outcomes:
-        """Return the releases of the numbered runs on private embeddings and appearances."""
+        """Return the releases of the runs with these numbers, on private embeddings and appearances."""
         runs = []
         for number in numbers:
             noise = self.noise_of(number)
@@ -180,14 +181,14 @@ class Simulation:
 
 
 def audit_method(claim: Claim, seed: int | None, tick: Tick) -> ClaimVerdict:
-    """Audit the selector that the claim's method uses.
+    """Audit the selector of the claim's method.
 
     Args:
-        seed: Makes the audit repeatable, with seeded noise in place of a real run's.
+        seed: Replaces a real run's noise by seeded noise, so that the audit is repeatable.
         tick: Called after each of the ``2 * claim.runs`` simulated runs.
 
     Raises:
-        UsageError: There is no such method, or as in ``audit_selector``.
+        UsageError: The method is unknown, or ``audit_selector`` refuses it.
     """
     method = find_method(claim.method)
     return audit_selector(claim, method, None, noises(seed), tick)
@@ -196,14 +197,14 @@ def audit_method(claim: Claim, seed: int | None, tick: Tick) -> ClaimVerdict:
 def audit_selector(
     claim: Claim, method: Method, selector: Selector | None, noise_of: NoiseOf, tick: Tick
 ) -> ClaimVerdict:
-    """Audit a method's own selector, or a given one, also a broken one, against the method's claim.
+    """Audit a method's own selector, or another, possibly broken selector, against the method's claim.
 
     Args:
-        method: Makes the claim, and gives the events that a run pays for.
-        selector: Audited in place of the method's own, if any.
+        method: Makes the claim, and determines the events that a run pays for.
+        selector: Audited in place of the method's own selector; None for the method's own.
 
     Raises:
-        UsageError: The method never looks at private data, names no worst case, or needs a δ.
+        UsageError: The method never accesses private data, declares no worst case, or needs a δ.
     """
     pair = Neighbours.worst_for(method, claim.relation, claim.images)
     scope = pair.scope(claim.rounds)
@@ -220,7 +221,7 @@ def audit_selector(
 
 
 def inference(claim: Claim, accesses: Iterable[tuple[Event, ...]]) -> Inference:
-    """Return the test for the counts, by the guarantee that the method's events give."""
+    """Return the test for the counts that fits the guarantee of the method's events."""
     paid = [event for events in accesses for event in events if not event.free]
     kind = GaussianMechanism if all(event.mechanism == "gaussian" for event in paid) else AnyMechanism
     return kind(claim.budget.delta, claim.confidence)
@@ -229,7 +230,7 @@ def inference(claim: Claim, accesses: Iterable[tuple[Event, ...]]) -> Inference:
 def bound_epsilon(
     claim: Claim, held: Inference, first: Outcomes, second: Outcomes, noise: str
 ) -> ClaimVerdict:
-    """Choose an event on the first half of the runs and bound ε by the second half."""
+    """Choose an event on the first half of the runs, and bound ε by the second half."""
     (learn_first, test_first), (learn_second, test_second) = first.halves(), second.halves()
     event, tested = find_best_distinguisher(learn_first, learn_second, held), len(test_first)
     counts = event.count(test_first), event.count(test_second)
@@ -248,7 +249,7 @@ def bound_epsilon(
 
 
 def noises(seed: int | None) -> NoiseOf:
-    """Return secure noise for every run, or seeded noise that differs from run to run."""
+    """Return secure noise for every run, or seeded noise with a different seed for every run."""
     if seed is None:
         secure = SecureNoise()
         return lambda number: secure

@@ -1,6 +1,6 @@
-"""Learn an event that tells two datasets apart from half of the releases; bound ε by its counts in the other half.
+"""Learn an event that distinguishes two datasets from half of the releases, and bound ε by its counts in the rest.
 
-The bound on a mechanism holds whatever it claims.
+The bound is valid whatever the mechanism claims.
 
 Source: Jagielski, Ullman & Oprea 2020 ("Auditing Differentially Private Machine Learning"), section 4, with
 the intervals of Clopper & Pearson 1934; for Gaussian noise Nasr et al. 2023 ("Tight Auditing"), section 4.
@@ -27,11 +27,11 @@ THRESHOLDS = 400
 
 @dataclass(frozen=True)
 class AnyMechanism:
-    """``ln((p - δ) / q)``, because (ε, δ)-DP implies ``p ≤ exp(ε) q + δ``. It assumes nothing else.
+    """The bound ``ln((p - δ) / q)``, because (ε, δ)-DP implies ``p ≤ exp(ε) q + δ``. It makes no other assumption.
 
-    ``likely`` and ``rare`` count an event, which must have been fixed before these runs were made, in
-    ``runs`` releases each, of the dataset on which it is likelier and of its neighbour. A bound is wrong with
-    probability at most 1 - confidence.
+    ``likely`` and ``rare`` count an event in ``runs`` releases of each dataset. ``likely`` is its count on the dataset
+    on which it is likelier, and ``rare`` its count on the neighbour. The event must have been fixed before these runs
+    were made. A bound is wrong with probability at most 1 - confidence.
 
     Attributes:
         name: The bound's assumption, in a word or two.
@@ -42,22 +42,22 @@ class AnyMechanism:
     name = "any mechanism"
 
     def strengths(self, likely: IntArray, rare: IntArray, runs: int) -> FloatArray:
-        """Return the bound on ε by each event, float64 ``(events,)``; at least 0."""
+        """Return the bound on ε from each event, float64 ``(events,)``, at least 0."""
         low, high = _limits(likely, rare, runs, self.confidence)
         ratio = np.maximum(low - self.delta, 0.0) / high
         return np.log(np.maximum(ratio, 1.0))
 
     def epsilon(self, likely: int, rare: int, runs: int) -> float:
-        """Return the largest ε that the counts of one event rule out, for any mechanism."""
+        """Return the lower bound on ε that the counts of one event give for any mechanism."""
         return float(self.strengths(np.array([likely]), np.array([rare]), runs)[0])
 
 
 @dataclass(frozen=True)
 class GaussianMechanism:
-    """``μ ≥ Φ⁻¹(p) - Φ⁻¹(q)``, which μ-GDP implies for every event; ε is the cost of this μ at δ.
+    """The bound ``μ ≥ Φ⁻¹(p) - Φ⁻¹(q)``, which μ-GDP implies for every event; ε is the cost of this μ at δ.
 
-    For methods that claim μ-GDP, as all compositions of Gaussian noise do. It refutes that claim, which is
-    stronger than (ε, δ)-DP at one δ, with far fewer runs: no event as rare as δ has to occur.
+    It applies to methods that claim μ-GDP, which all compositions of Gaussian noise satisfy. This claim is stronger
+    than (ε, δ)-DP at one δ. Refuting it takes far fewer runs, because no event as rare as δ has to occur.
     """
 
     delta: float
@@ -65,18 +65,18 @@ class GaussianMechanism:
     name = "Gaussian mechanism"
 
     def strengths(self, likely: IntArray, rare: IntArray, runs: int) -> FloatArray:
-        """Return the bound on μ by each event, float64 ``(events,)``; at least 0."""
+        """Return the bound on μ from each event, float64 ``(events,)``, at least 0."""
         low, high = _limits(likely, rare, runs, self.confidence)
         return np.asarray(np.maximum(special.ndtri(low) - special.ndtri(high), 0.0), dtype=np.float64)
 
     def epsilon(self, likely: int, rare: int, runs: int) -> float:
-        """Return the largest ε at δ that the counts of one event rule out, for a mechanism that claims μ-GDP."""
+        """Return the lower bound on ε at δ that the counts of one event give for a mechanism that claims μ-GDP."""
         mu = float(self.strengths(np.array([likely]), np.array([rare]), runs)[0])
         return GDP.epsilon([Event("gaussian", str(1 / Fraction(mu)))], self.delta) if mu > 0 else 0.0
 
 
 Inference: TypeAlias = AnyMechanism | GaussianMechanism
-"""Turns counts of an event into a bound on ε."""
+"""Converts counts of an event to a bound on ε."""
 
 
 def at_least(hits: IntArray, runs: int, alpha: float) -> FloatArray:
@@ -92,7 +92,7 @@ def at_most(hits: IntArray, runs: int, alpha: float) -> FloatArray:
 
 
 def _limits(likely: IntArray, rare: IntArray, runs: int, confidence: float) -> tuple[FloatArray, FloatArray]:
-    # Union bound: each limit may be wrong with half of 1 - confidence, so both hold together with confidence.
+    # Union bound: each limit is wrong with at most half of 1 - confidence, so both hold with confidence.
     alpha = (1 - confidence) / 2
     return at_least(likely, runs, alpha), at_most(rare, runs, alpha)
 
@@ -139,7 +139,7 @@ class Outcomes:
 class Score:
     """An estimated log-likelihood ratio of the second dataset to the first, summed over everything released.
 
-    Rounds with fixed candidates are independent given the dataset, so their log-likelihood ratios add up.
+    Given the dataset, rounds with fixed candidates are independent, so their log-likelihood ratios add up.
 
     Attributes:
         evidence: For every draw, the log-ratio of each index.
@@ -157,7 +157,7 @@ class Score:
         return cls(evidence, _direction(first.noisy, second.noisy))
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
-        """Return float64 ``(runs,)``; an unseen index adds 0."""
+        """Return the score of each run, float64 ``(runs,)``. An index that was not seen in training adds 0."""
         total = outcomes.noisy @ self.weights
         for draw, ratios in enumerate(self.evidence):
             total = total + np.array([ratios.get(int(index), 0.0) for index in outcomes.chosen[:, draw]])
@@ -173,7 +173,7 @@ class Distinguisher:
     likelier: Literal["first", "second"]
 
     def count(self, outcomes: Outcomes) -> int:
-        """Count the runs in which the event happened."""
+        """Count the runs in which the event occurred."""
         scores = self.score(outcomes)
         return int((scores >= self.threshold if self.likelier == "second" else scores < self.threshold).sum())
 
@@ -183,9 +183,9 @@ class Distinguisher:
 
 
 def find_best_distinguisher(first: Outcomes, second: Outcomes, inference: Inference) -> Distinguisher:
-    """Return the event that shows most on these releases, over both directions and many thresholds.
+    """Return the event with the strongest bound on these releases, over both directions and many thresholds.
 
-    Nothing is claimed from the releases that it was chosen on, so trying many costs no confidence.
+    The bound is later computed on other releases, so trying many events here costs no confidence.
     """
     score = Score.learn(first, second)
     runs, low, high = len(first), np.sort(score(first)), np.sort(score(second))
@@ -205,7 +205,7 @@ def _join(arrays: list[NDArray[np.generic]]) -> NDArray[np.generic]:
 
 def _log_ratios(first: IntArray, second: IntArray) -> dict[int, float]:
     indices = np.unique(np.concatenate([first, second]))
-    # Half a count more for each, so that an index seen on one side alone is strong evidence but not infinite.
+    # Add half a count to each, so that an index seen on one side alone is strong but finite evidence.
     before, after = ((column[:, None] == indices).sum(axis=0) + 0.5 for column in (first, second))
     return dict(zip(indices.tolist(), np.log(after / before).tolist(), strict=True))
 
@@ -213,5 +213,5 @@ def _log_ratios(first: IntArray, second: IntArray) -> dict[int, float]:
 def _direction(first: FloatArray, second: FloatArray) -> FloatArray:
     difference = second.mean(axis=0) - first.mean(axis=0)
     spread = (first.var(axis=0) + second.var(axis=0)) / 2
-    # A number without noise has no spread: if it differs it decides alone, otherwise it adds 0.
+    # A number without noise has no spread. If it differs it decides alone; otherwise it adds 0.
     return np.where(difference == 0, 0.0, difference / (spread + 1e-12 * difference**2 + 1e-300))

@@ -20,12 +20,12 @@ FEWEST_RUNS = 100
 
 @dataclass(frozen=True)
 class Claim:
-    """A whole run of a method, calibrated to a budget, is (ε, δ)-DP.
+    """The claim that a whole run of a method, calibrated to a budget, is (ε, δ)-DP.
 
     Attributes:
-        images: Images in the privacy unit that changes.
+        images: Number of images in the privacy unit that changes.
         rounds: Rounds of the run, at least 1; their releases are combined.
-        runs: Simulated runs on each dataset; one half chooses an event, the other half bounds ε.
+        runs: Simulated runs on each dataset. One half chooses an event, and the other half bounds ε.
         confidence: Probability that the bound is right, in [0.95, 1).
     """
 
@@ -38,7 +38,7 @@ class Claim:
     confidence: float
 
     def __post_init__(self) -> None:
-        """Refuse claims that cannot be tested, such as with too few runs or too low a confidence (``UsageError``)."""
+        """Refuse a claim that cannot be tested, as with too few runs or too low a confidence (``UsageError``)."""
         if self.rounds < 1 or self.images < 1:
             raise UsageError(f"an audit needs a round and an image, not {self.rounds} and {self.images}")
         if self.runs < FEWEST_RUNS:
@@ -52,11 +52,11 @@ class ClaimVerdict:
     """The result of auditing a claim.
 
     Attributes:
-        epsilon_lower_bound: The method's true ε is at least this, with the claim's confidence.
-        epsilon_ceiling: The most that this many runs could have shown of any method.
+        epsilon_lower_bound: Lower bound on the method's true ε, with the claim's confidence.
+        epsilon_ceiling: The largest bound that this many runs could have given for any method.
         inference: The bound's assumption.
         likelier: The dataset on which the event is likelier.
-        counts: Occurrences on the first and the second dataset, in ``tested`` runs of each.
+        counts: Occurrences of the event on the first and the second dataset, in ``tested`` runs of each.
     """
 
     claim: Claim
@@ -76,8 +76,8 @@ class ClaimVerdict:
 
     @property
     def sentence(self) -> str:
-        """Return the verdict in one line."""
-        # Rounded down to thousandths: it is a lower bound, and the shown number must hold, too.
+        """The verdict in one line."""
+        # Round down to thousandths, so that the printed number is a valid lower bound too.
         least = math.floor(self.epsilon_lower_bound * 1000) / 1000
         claimed = (
             f"the claim of method '{self.claim.method}' (epsilon {float(self.claim.budget.epsilon):.12g})"
@@ -86,7 +86,7 @@ class ClaimVerdict:
         return f"{claimed} is {found}: with confidence {self.claim.confidence}, epsilon is at least {least:g}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return claim and verdict as values for JSON."""
+        """Return claim and verdict as plain values for JSON."""
         claim, verdict = self.claim, asdict(self)
         del verdict["claim"]
         return {
@@ -107,7 +107,7 @@ DECLARED = Setting()
 
 
 class AuditedClaim(BaseModel):
-    """The claim that ``audit-dp`` tests, and the size of the test; δ and relation are declared as for a run."""
+    """The claim that ``audit-dp`` tests, and the size of the test. δ and relation are the options of a run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
