@@ -1,6 +1,8 @@
-"""The loop of a run: which requests are due and what they may carry, and what came of them.
+"""The loop of a run: which requests are due, what they may carry, and what was received.
 
-- ``evolution``: the loop itself; ``rules``: whether a call may leave now, and with which bytes.
-- ``lineage``: who came of whom, and which candidates stand for choice.
-- ``usable``: whether enough came to choose from; ``usability``: the same in words.
+- ``evolution``: the loop itself.
+- ``rules``: whether a call may be sent now, and with which bytes.
+- ``lineage``: which candidates come from which, and which ones can be chosen.
+- ``usable``: whether enough candidates came to choose from.
+- ``usability``: the findings of ``usable`` in words.
 """

@@ -1,4 +1,4 @@
-"""The evolution loop (PCEvolve, Algorithm 1; Private Evolution, Algorithm 1). It sees public types only."""
+"""The evolution loop (PCEvolve, Algorithm 1; Private Evolution, Algorithm 1). It handles public types only."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class Evolved:
 
     Attributes:
         populations: The population of every iteration, the initial one first.
-        dataset: The synthetic dataset; no two items show the same, in any class.
+        dataset: The synthetic dataset. No two items have the same visible content, in any class.
+        receipts: The receipts of all releases, in order.
         pools: The pool of each release, by its iteration.
-        ended_by: The candidates after which the run ended early; see ``Lineage.find_end``.
+        ended_by: The candidates that ended the run early, because they left too little to choose. Otherwise None.
     """
 
     populations: tuple[Population, ...]
@@ -32,20 +33,20 @@ class Evolved:
 
 
 Ask: TypeAlias = tuple[Call, Prototype | PublicEcho | None]
-"""A call of the plan, and the candidate that it varies, with the reason why that may be sent back.
+"""A call of the plan, and the candidate that it varies, with the reason why this candidate may be sent back.
 
-A receipt chose the candidate, or the plan itself names it; None for text-to-image.
+Either a receipt chose the candidate or the plan itself names it. It is None for text-to-image.
 """
 
 
 class UntrustedGenerator(Protocol):
     """The untrusted generative model behind an API (RANDOM_API and VARIATION_API of the papers).
 
-    Callers pass no prompt and no image: both follow from the public plan and from what the provider had sent.
+    Callers pass no prompt and no image. Both follow from the public plan and from what the provider sent before.
     """
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
-        """Return the answers to the calls of one round, in their order: ``call.count`` new candidates each.
+        """Return the answers to the calls of one round, in their order: ``call.count`` new candidates for each call.
 
         Args:
             asks: Calls that do not depend on each other's answers, so that several may run at once.
@@ -54,7 +55,7 @@ class UntrustedGenerator(Protocol):
 
 
 class Watcher(Protocol):
-    """A progress callback without influence on the run; it learns only what the provider learns too."""
+    """A progress callback without influence on the run. It receives only what the provider knows too."""
 
     def generated(self, call: Call) -> None: ...
 
@@ -69,11 +70,16 @@ def evolve(
     identify: Identify,
     is_enough: IsEnough = lambda pool: True,
 ) -> Evolved:
-    """Run the plan; a paid release always ends in a dataset, whatever the provider sends afterwards.
+    """Run the plan. A paid release always ends in a dataset, whatever the provider sends afterwards.
 
     Args:
-        identify: Outputs of a class with equal identity are one candidate, and none is in the dataset twice.
-        is_enough: After the first release, rounds end when too little came; see ``Lineage.find_end``.
+        plan: The public plan.
+        generator: The provider's model.
+        judge: The private side.
+        watcher: Is called after each call and each release.
+        identify: Returns the identity of an output. Outputs of a class with equal identity count as one candidate,
+            and the dataset contains each identity only once.
+        is_enough: After the first release, rounds end if too few candidates came (see ``Lineage.find_end``).
     """
     return _Evolution(plan, generator, judge, watcher, Lineage(plan, identify, is_enough)).run()
 
@@ -101,14 +107,13 @@ class _Evolution:
         return Evolved(lineage.populations(), lineage.dataset(), receipts, lineage.pools, ended)
 
     def _populate(self, iteration: int) -> None:
-        """Make a population, and look ahead on it."""
+        """Make a population, and its lookahead variations."""
         self._answer(self.plan.round(iteration))
         self._answer(self.plan.lookaheads(iteration))
 
     def _release(self, iteration: int) -> None:
         pool, query = self.lineage.pool(iteration), Query(self.plan.run_id, iteration)
-        # The public half comes first, outside of the padded private section, so that its length reveals
-        # nothing.
+        # The public part comes first, outside the padded private section, so that its duration reveals nothing.
         self.judge.show(query, pool)
         receipt = self.judge.release(query, pool)
         self.watcher.released(receipt)
@@ -122,7 +127,7 @@ class _Evolution:
 
 
 def pool_last(plan: PublicPlan, evolved: Evolved, identify: Identify) -> Pool:
-    """Return the last population as a pool, with its sources if a release was the start."""
+    """Return the last population as a pool. If the run starts from a release, add the sources of the candidates."""
     last, start = evolved.populations[-1], list_start(plan)
     known = {each.id: each.digest for each in chain(*start.values())}
     sources = {each.id: known[each.parent] for each in chain(*last.values()) if each.parent in known}

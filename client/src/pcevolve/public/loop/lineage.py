@@ -1,4 +1,4 @@
-"""What a run has made and released so far, and its next steps by the plan's rules; public types alone."""
+"""What a run has made and released so far, and its next steps by the plan's rules. It handles public types only."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt, list_start
 
 Population = Mapping[str, tuple[Candidate, ...]]
-"""Candidates of each class, by label, in the order of the plan."""
+"""The candidates of each class, by label, in the order of the plan."""
 Identify: TypeAlias = Callable[[str], str]
-"""Maps the digest of an output to the digest of its visible content; empty if unusable.
+"""Maps the digest of an output to the digest of its visible content, or to "" if the output is unusable.
 
-Equal pixels, or equal words in normal form, have the same digest.
+Equal pixels, or words that are equal in normal form, have the same digest.
 """
 
 NOTHING: Final[Mapping[str, Any]] = {}
@@ -25,12 +25,13 @@ NOTHING: Final[Mapping[str, Any]] = {}
 
 @dataclass(frozen=True)
 class Pool:
-    """The candidates that a release chooses from.
+    """The candidates from which a release chooses.
 
     Attributes:
-        views: Lookahead: the variations by which a candidate is judged, by its id; empty without lookahead.
-        sources: Digest of the source of each of the newest candidates, by its id; absent for text-to-image.
-        repeats: Left out: candidates that show the same as an earlier one of their class.
+        candidates: The candidates of each class.
+        views: The lookahead variations by which a candidate is judged, by its id. Empty without lookahead.
+        sources: The digest of the source of each of the newest candidates, by its id. Text-to-image has no source.
+        repeats: The excluded candidates, which show the same as an earlier candidate of their class.
     """
 
     candidates: Population
@@ -40,21 +41,21 @@ class Pool:
 
 
 IsEnough: TypeAlias = Callable[[Pool], bool]
-"""True if the newest candidates of a pool leave something to choose."""
+"""Returns True if the newest candidates of a pool leave something to choose."""
 
 
 class Judge(Protocol):
-    """The private side: sees all candidates, releases a few under differential privacy."""
+    """The private side. It receives all candidates and releases a few of them under differential privacy."""
 
     def show(self, query: Query, pool: Pool) -> None:
         """Do the public part of the work, whose duration reveals nothing.
 
-        It comes before ``release``, which gives the same receipt without it and only takes longer.
+        ``release`` gives the same receipt if ``show`` was not called before, but takes longer.
         """
         ...
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Choose the prototypes of every class; the same query always gets the same receipt."""
+        """Choose the prototypes of every class. The same query always gets the same receipt."""
         ...
 
 
@@ -62,11 +63,13 @@ class Judge(Protocol):
 class Lineage:
     """A run's answers and releases so far, and their consequences by the plan's rules.
 
-    The loop keeps one, and so does every process that receives the answers and has to pool the same
-    candidates.
+    The loop has one. So has every process that receives the answers and must pool the same candidates.
 
     Attributes:
         answers: The outputs of each call, by slot.
+        receipts: The receipts so far, in order.
+        pools: The pool of each release so far, by its iteration.
+        known: Every candidate so far, by id.
     """
 
     plan: PublicPlan
@@ -78,7 +81,7 @@ class Lineage:
     known: dict[str, Candidate] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Register the images of the release that the plan starts from."""
+        """Register the images of the release from which the plan starts."""
         self.known.update((each.id, each) for each in chain(*list_start(self.plan).values()))
 
     def note(self, call: Call, made: tuple[Candidate, ...]) -> None:
@@ -101,7 +104,7 @@ class Lineage:
         )
 
     def source(self, call: Call) -> Prototype | PublicEcho | None:
-        """Find the candidate that a call varies, by id and never by position."""
+        """Find the candidate that a call varies. It is found by id and never by position."""
         if call.source is not None:
             return PublicEcho(self.known[call.source])
         if call.parent is None:
@@ -111,7 +114,7 @@ class Lineage:
         return Prototype(self.known[named.id], receipt)
 
     def pool(self, iteration: int) -> Pool:
-        """Return the pool of a release: the newest population, and earlier ones that the plan's rule keeps.
+        """Return the pool of a release: the newest population, and the earlier ones that the plan keeps.
 
         An audit runs the loop again, so a run and its audit share this rule.
         """
@@ -128,12 +131,12 @@ class Lineage:
         return make_pool(populations, self.identify, views, sources)
 
     def find_due(self) -> int | None:
-        """Return the first release of the plan that is missing; None if none is."""
+        """Return the plan's first release that was not made yet, or None if all were made."""
         made = {each.iteration for each in self.receipts}
         return next((each for each in self.plan.releases if each not in made), None)
 
     def find_next(self) -> int | None:
-        """Return the next release: the one that is due, or the selection that ends a run early."""
+        """Return the next release: the due one, or the final selection if the run ends early."""
         plan, due = self.plan, self.find_due()
         if due is None or self.find_end() is None:
             return due
@@ -141,12 +144,12 @@ class Lineage:
         return plan.releases[-1] if plan.selects and plan.method.pool == "all" and not is_chosen else None
 
     def find_end(self) -> Pool | None:
-        """Return the candidates after which a run ends because they leave too little to choose; None while it goes on.
+        """Return the candidates that end the run because they leave too little to choose, or None if the run continues.
 
-        Before the first release there is no early end: the judge refuses, and nothing is lost without a
-        dataset. After it, ``--resume`` could bring no other answers than those on record, so nothing more is
-        paid for. The dataset is then what the last release chose, with the newest candidates; from a pool of
-        all rounds it is selected as planned.
+        There is no early end before the first release. At that point the judge refuses, which costs no budget.
+        After the first release, ``--resume`` would get the same recorded answers, so the run ends without further
+        payments. The dataset then consists of the choices of the last release and the newest candidates. If the
+        pool contains all rounds, the dataset is selected from it as planned.
         """
         due = self.find_due()
         if not self.receipts or (due is None and self.plan.selects) or self.list_missing(due):
@@ -155,7 +158,7 @@ class Lineage:
         return None if self.is_enough(pool) else pool
 
     def list_missing(self, due: int | None) -> list[str]:
-        """List slots of unanswered calls that a release, or the end of all rounds, waits for."""
+        """List the slots of unanswered calls for which a release, or the end of all rounds, must wait."""
         rounds = range(self.plan.method.iterations + 1 if due is None else max(due, 1))
         calls = ((*self.plan.round(each), *self.plan.lookaheads(each)) for each in rounds)
         return [call.slot for call in chain(*calls) if call.slot not in self.answers]
@@ -163,7 +166,7 @@ class Lineage:
     def dataset(self) -> Population:
         """Return the last population with its variations, or the final selection from all rounds.
 
-        No two show the same.
+        No two items have the same visible content.
         """
         plan, last, most = self.plan, self.populations()[-1], None
         if plan.selects and self.receipts[-1].iteration == plan.releases[-1]:
@@ -177,7 +180,7 @@ class Lineage:
         return cut_to_proportion(plan, self.receipts, kept)
 
     def _survivors(self) -> Population:
-        """Return the last release's choice, in its order, without repetition; empty before the first."""
+        """Return the choices of the last release, in order and without repetition. Empty before the first release."""
         # A dictionary keeps the order of the release and removes repetitions.
         ids = {
             label: dict.fromkeys(each.id for last in self.receipts[-1:] for each in last.of(label))
@@ -200,10 +203,11 @@ def make_pool(
     views: Population = NOTHING,
     sources: Mapping[str, str] = NOTHING,
 ) -> Pool:
-    """Pool candidates, the oldest first, without those that repeat one of their class; see ``find_repeats``.
+    """Pool candidates, the oldest first, without those that repeat one of their class (see ``find_repeats``).
 
-    Public preprocessing of what the provider sent. A class's pool depends on its own candidates alone, so a
-    picture that several classes show stays available to each, and a pool grows only at its end.
+    This is public preprocessing of the provider's outputs. The pool of a class depends only on the candidates of this
+    class. A picture that occurs in several classes therefore stays available to each of them, and a pool grows only at
+    its end.
     """
     repeats, labels = find_repeats(populations, identify), populations[0]
     whole = join_populations(labels, populations)
@@ -215,7 +219,7 @@ def make_pool(
 
 
 def find_repeats(populations: Iterable[Population], identify: Identify) -> frozenset[str]:
-    """Return the ids of candidates that show the same as an earlier one of their class, round by round."""
+    """Return the ids of candidates that show the same as an earlier candidate of their class, round by round."""
     first: dict[tuple[str, str], str] = {}
     return frozenset(
         each.id
@@ -227,14 +231,16 @@ def find_repeats(populations: Iterable[Population], identify: Identify) -> froze
 def share_out(
     dataset: Population, taken: Iterable[Candidate], identify: Identify, most: int | None = None
 ) -> Population:
-    """Leave out candidates that are in the dataset already, in any class: nothing is released twice.
+    """Exclude candidates that are already in the dataset, in any class, so that nothing is released twice.
 
-    Classes take turns to take their next unused candidate, so classes that show the same few pictures share
-    them.
+    The classes take turns, and each takes its next unused candidate. Classes that contain the same few pictures
+    therefore share them.
 
     Args:
+        dataset: The candidates of each class.
         taken: Candidates that no class gets.
-        most: Maximum number per class; None for no limit.
+        identify: Returns the identity of an output.
+        most: Largest number per class. None for no limit.
     """
     gone = {identify(each.digest) for each in taken} - {""}
     kept: dict[str, list[Candidate]] = {label: [] for label in dataset}
@@ -257,7 +263,7 @@ def _in_order(populations: Iterable[Population]) -> Iterator[Candidate]:
 
 
 def _part_views(views: Population, identify: Identify) -> Population:
-    """Remove views that repeat an earlier one; a candidate without views is judged by itself."""
+    """Remove views that repeat an earlier view. A candidate without views is judged by its own image."""
     repeats = find_repeats(({each: (view,)} for each, own in views.items() for view in own), identify)
     left = {each: tuple(view for view in own if view.id not in repeats) for each, own in views.items()}
     return {each: own for each, own in left.items() if own}
@@ -275,18 +281,19 @@ Image = TypeVar("Image")
 def cut_to_proportion(
     plan: PublicPlan, receipts: Iterable[Receipt], dataset: Mapping[str, tuple[Image, ...]]
 ) -> dict[str, tuple[Image, ...]]:
-    """Cut classes to the released proportions: the largest stays whole, and none becomes empty.
+    """Cut classes to the released proportions: the largest class stays complete, and no class becomes empty.
 
-    Post-processing of the first receipt's numbers. The dataset is unchanged without them, if none is above 0,
-    or if they do not fit the classes. The first images of a class are kept.
+    This is post-processing of the first receipt's numbers. The dataset is unchanged if there are no numbers, if none of
+    them is above 0, or if their count differs from the number of classes. The first images of each class are kept.
 
     Args:
-        plan: Says whether class counts are released.
-        receipts: The run's receipts; the first round's holds a number for each class, in the plan's order.
+        plan: States whether class counts are released.
+        receipts: The run's receipts. The receipt of the first round has a number for each class, in the plan's order.
+        dataset: The images of each class.
     """
     counts = next((each.values for each in receipts if plan.class_counts and each.iteration == 1), ())
     largest = max(counts, default=0.0)
-    # Noisy counts can be negative or missing; then sizes stay unchanged, which is public too.
+    # Noisy counts can be negative or missing. The sizes then stay unchanged, which is public too.
     if largest <= 0 or len(counts) != len(plan.labels) or not all(map(math.isfinite, counts)):
         return {label: tuple(images) for label, images in dataset.items()}
     shares = {label: max(count, 0.0) / largest for label, count in zip(plan.labels, counts, strict=True)}

@@ -1,18 +1,18 @@
-"""The rules for requests: which bytes may this call carry, in this state of the record? Pure functions.
+"""The rules for requests: which bytes may this call carry, in this state of the record? All functions are pure.
 
-A request of the plan carries no image, or exactly one that the provider itself had sent, for one of two
-reasons: the public plan names the image for any private data, or a receipt on record chose it. In a run that
-starts from a release the plan names that release's images too, each by its digest.
+A request of the plan carries no image, or exactly one image that the provider itself sent before. There are two
+possible reasons. Either the public plan names the image whatever the private data are, or a receipt on record chose
+the image. In a run that starts from a release, the plan also names the images of that release, by their digests.
 
-In a plan that varies by prompt, the image is named for the same reason but not sent: the request carries the
-plan's prompt with which the provider had made it.
+In a plan that varies by prompt, an image is named for the same reasons but not sent. The request then carries the
+plan's prompt from which the provider made the image.
 
-Everything else is refused. Another reason to leave would be one more class in ``Reason`` and one more branch
-in ``RunState.image_of``.
+All other requests are refused. A further reason to send an image would need another class in ``Reason`` and another
+branch in ``RunState.image_of``.
 
-The rules are used by the gate, which lets nothing else out; by the audit, which runs the gate again over the
-record; by the report, which counts images without a reason; and by the wire page, which shows each image's
-reason. ``auditing.second_check`` is an independent second implementation, and a test compares the two.
+Four programs use these rules. The gate sends only what they allow. The audit runs the gate again over the record. The
+report counts images without a reason. The wire page shows each image's reason. ``auditing.second_check`` is an
+independent second implementation, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from pcevolve.public.release import Chosen, Receipt, list_start
 
 @dataclass(frozen=True)
 class PlanNames:
-    """A reason to leave: the public plan sends this candidate back, for any private data."""
+    """A reason to send an image: the public plan sends this candidate back, whatever the private data are."""
 
 
 @dataclass(frozen=True)
 class ReceiptChose:
-    """A reason to leave: a paid release chose this candidate for the call's class and iteration."""
+    """A reason to send an image: a paid release chose this candidate for the call's class and iteration."""
 
     receipt: Receipt
 
 
 Reason: TypeAlias = PlanNames | ReceiptChose
 Wording: TypeAlias = int
-"""A prompt, by its place among its class's prompts in the plan."""
+"""A prompt, given as its index among the prompts of its class in the plan."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,12 @@ class NoImage:
 
 @dataclass(frozen=True)
 class OneImage:
-    """The call carries this image, byte for byte as the provider had sent it.
+    """The call carries this image, byte for byte as the provider sent it.
 
     Attributes:
         image: Candidate id, and SHA-256 of the bytes.
-        wording: The prompt that made it, if the call keeps that; None for the template.
+        reason: Why the image may be sent.
+        wording: The prompt that made the image, if the call repeats this prompt. None for the template.
     """
 
     image: Chosen
@@ -65,11 +66,12 @@ class OneImage:
 
 @dataclass(frozen=True)
 class ItsPrompt:
-    """The call carries no image, but the prompt with which the provider had made this one.
+    """The call carries no image, but the prompt from which the provider made this image.
 
     Attributes:
         image: Candidate id, and SHA-256 of the bytes.
         wording: The prompt.
+        reason: Why the prompt may be sent.
     """
 
     image: Chosen
@@ -79,7 +81,7 @@ class ItsPrompt:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The call may not leave; ``why`` follows its name, and holds nothing private and nothing of the provider's."""
+    """The call may not be sent. ``why`` continues a sentence about it and contains nothing private or received."""
 
     why: str
 
@@ -108,10 +110,10 @@ class _Output:
 
 @dataclass
 class RunState:
-    """The facts of a run's record that decide which calls may leave next.
+    """The facts of a run's record that decide which calls may be sent next.
 
-    It registers outputs and receipts. It trusts its caller: the gate reports receipts that the ledger has
-    committed; a page reports those in a record, which may be forged.
+    The state registers outputs and receipts, and trusts its caller. The gate reports receipts that the ledger has
+    committed. A page reports the receipts of a record, which may be forged.
     """
 
     plan: PublicPlan
@@ -146,10 +148,11 @@ class RunState:
     def note_outputs(self, slot: str, digests: Sequence[str]) -> None:
         """Register the outputs of a call.
 
-        An answer out of turn cannot advance the run, nor change an earlier answer. Its outputs are registered
-        all the same, so that a record with a gap can still be explained after the gap.
+        An answer out of turn cannot advance the run or change an earlier answer. Its outputs are still registered,
+        so that the rest of a record with a gap can be explained.
 
         Args:
+            slot: The slot of the call.
             digests: SHA-256 of each output, in order.
         """
         call = self.plan.calls.get(slot)
@@ -163,52 +166,50 @@ class RunState:
                 self._outputs[call.output(index)] = output
             else:
                 self._outputs.setdefault(call.output(index), output)
-        # Only an answer in its turn counts: a record with a gap explains what follows but does not let the
-        # run go on.
+        # Only an answer in its turn counts. After a gap, answers explain later calls but do not let the run continue.
         if due:
             self._answered.add(slot)
         self._advance(self._first)
 
     def note_held(self, slot: str) -> None:
-        """Note that a call brought nothing: it counts as unanswered, and later calls need not wait for it."""
+        """Register that a call returned nothing. It counts as unanswered, but later calls need not wait for it."""
         self._held.add(slot)
         self._advance(self._first)
 
     def forget_held(self) -> None:
-        """Note that calls which brought nothing are sent again, each in its turn."""
+        """Register that calls which returned nothing are sent again, each in its turn."""
         self._held.clear()
         self._advance(0)
 
     def _advance(self, place: int) -> None:
-        """Find the first call, from a place on, that later calls have to wait for."""
+        """Find the first call, from ``place`` on, for which later calls must wait."""
         settled = self._answered | self._held
         while place < len(self._calls) and self._calls[place].slot in settled:
             place += 1
         self._first = place
 
     def note_receipt(self, receipt: Receipt) -> None:
-        """Register a receipt; of two for one iteration, which no honest record has, the later counts."""
+        """Register a receipt. An honest record has one for each iteration; in a forged record the last one counts."""
         self._receipts[receipt.iteration] = receipt
 
     def note_leaving(self, call: Call) -> None:
-        """Note that a call leaves; calls leave in the plan's order, whichever is answered first."""
-        # Never back: a retry must not let a call behind it leave again for the first time.
+        """Register that a call is sent. Calls are sent in the plan's order, whichever is answered first."""
+        # The number never decreases, because a retry must not let a later call be sent again as if it were new.
         self._begun = max(self._begun, self._places[call.slot] + 1)
 
     def wording(self, candidate: str) -> Wording | None:
-        """Return the prompt that made an image; None for the template, or an unknown image."""
+        """Return the prompt that made an image, or None for the template or an unknown image."""
         output = self._outputs.get(candidate)
         return None if output is None else output.wording
 
     def turn_of(self, call: Call) -> Refusal | None:
-        """Return the refusal of a call that may not leave now, whatever it carries; None if it is its turn.
+        """Return the refusal of a call that may not be sent now, whatever it carries, or None if it is its turn.
 
-        It is the turn of the first unanswered call, and of later ones in the same round up to the plan's
-        ``at_once`` images together: their content was settled before the first left. The order in which they
-        first leave reveals nothing, because it is the plan's.
+        The first unanswered call has its turn. So have later calls of the same round, up to the plan's ``at_once``
+        images in total, because their content was fixed before the first of them was sent. The order in which calls
+        are first sent is the plan's order and therefore reveals nothing.
         """
-        # The whole call is compared, not its slot: one with the right name and another prompt or parent is
-        # another call.
+        # The complete call is compared, because a call with the right slot could have another prompt or parent.
         if self.plan.calls.get(call.slot) != call:
             return Refusal("is not in the public plan")
         if self.has_answer(call):
@@ -216,25 +217,25 @@ class RunState:
         return None if self._is_due(call) else Refusal("is out of order")
 
     def has_answer(self, call: Call) -> bool:
-        """True if a call of the plan was answered in its turn; it never leaves again."""
+        """Return True if a call of the plan was answered in its turn. Such a call is never sent again."""
         return self.plan.calls.get(call.slot) == call and call.slot in self._answered
 
     def _is_due(self, call: Call) -> bool:
-        """True if a call of the plan may be in flight now."""
+        """Return True if a call of the plan may be in flight now."""
         if call.slot in self._answered or (call.slot not in self._held and self._first == len(self._calls)):
             return False
         if call.slot in self._held:
             return True
         place, first = self._places[call.slot], self._calls[self._first]
-        # Not beyond the round: the next round's calls depend on a selection that waits for these answers.
+        # Only within the round: the next round's calls depend on a selection that waits for these answers.
         of_its_round = (call.iteration, call.purpose) == (first.iteration, first.purpose)
         asked = self._before[place + 1] - self._before[self._first]
-        # In the plan's order: a free choice of which leaves first could carry a bit.
+        # In the plan's order: if the client could choose which call is sent first, the choice could carry a bit.
         in_order = place <= max(self._begun, self._first)
         return place == self._first or (of_its_round and in_order and asked <= self.plan.provider.at_once)
 
     def image_of(self, call: Call) -> Verdict:
-        """Return the verdict on a call's image, whether or not it is its turn, as needed for past records."""
+        """Return the verdict on a call's image, whether or not it is the call's turn. Past records need this."""
         if call.purpose == "create":
             return NoImage()
         if call.source is not None:
@@ -256,7 +257,7 @@ class RunState:
         chosen = () if receipt is None else receipt.of(call.label)
         if receipt is None or call.parent is None or call.parent >= len(chosen):
             return Refusal("has no receipt for its class and iteration")
-        # A receipt of another run of the same ledger was also paid for, but for other candidates.
+        # Another run of the same ledger also has paid receipts, but for other candidates.
         if receipt.run_id != self.plan.run_id:
             return Refusal("has a receipt of another run")
         named = chosen[call.parent]
@@ -265,13 +266,13 @@ class RunState:
             return Refusal("has a receipt that names an image that is not what the API sent")
         if output.label != call.label:
             return Refusal("has a receipt that names an image of another class")
-        # Iterations grow: a receipt cannot have chosen a later candidate.
+        # Iterations increase, so a receipt cannot have chosen a later candidate.
         if output.iteration >= receipt.iteration:
             return Refusal("has a receipt that names an image of no earlier iteration")
         return self._or_its_prompt(call, named, output, ReceiptChose(receipt))
 
     def _or_its_prompt(self, call: Call, image: Chosen, output: _Output, reason: Reason) -> Verdict:
-        """Return the image, or the prompt in its place in a plan that varies by prompt."""
+        """Return the image, or instead its prompt if the plan varies by prompt."""
         if not self.plan.varies_prompts:
             return OneImage(image, reason, output.wording if self.plan.keeps_prompts else None)
         if output.wording is None:

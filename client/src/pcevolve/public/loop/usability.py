@@ -10,7 +10,7 @@ from pcevolve.public.loop.usable import MOST_COMPARED, ClassUsability, UsableRul
 from pcevolve.public.modality import MODALITIES, Kind
 
 MANY_REPEATS = 0.1
-"""Share of a class's newest candidates from which on the owner is told that they repeat others."""
+"""Share of repeats among a class's newest candidates from which the owner is notified."""
 _NAMED = 3  # classes named in one message
 
 
@@ -18,20 +18,24 @@ class Usability(UsableRule):
     """The rule, with its findings in words."""
 
     def require(self, pool: Pool, say_spent: Callable[[], str], *, is_dataset: bool = False) -> None:
-        """Refuse to go on if too little came (``UnusableError`` says why, and what to do).
+        """Refuse to continue if too few usable candidates came.
 
-        ``say_spent`` is called only on a refusal: how long a ledger takes to answer depends on others'
-        private data.
+        ``say_spent`` is called only for a refusal, because the time that a ledger takes to answer depends on the
+        private data of others.
+
+        Raises:
+            UnusableError: The message states the fault and what to do.
         """
         if fault := self.fault(pool, is_dataset=is_dataset):
             raise UnusableError(f"{fault}; {say_spent()}. {self._advice}")
 
     def fault(self, pool: Pool, *, is_dataset: bool = False) -> str:
-        """Return the fault of what came, in one sentence without its full stop; empty for none.
+        """Return the fault of the candidates, in one sentence without its full stop, or "" if there is none.
 
         Args:
-            is_dataset: Whether it is paid for already. Then one usable class is worth keeping; before a
-                payment each class must leave something to choose.
+            pool: The candidates.
+            is_dataset: Whether the candidates are a dataset that is already paid for. One usable class is then enough.
+                Before a payment, each class must leave something to choose.
         """
         found, kind = self.of(pool), self.plan.modality.kind
         lacking = [each for each in found if not each.enough]
@@ -44,7 +48,7 @@ class Usability(UsableRule):
         return f"the API sent too little that can be used and differs: {faults}{more}"
 
     def notes(self, pool: Pool) -> Iterator[str]:
-        """Yield notes on candidates: left out, not varied, or of another size than requested."""
+        """Yield notes on candidates: excluded, not varied, or of another size than requested."""
         kind, many = self.plan.modality.kind, self.plan.modality.nouns.many
         found = self.of(pool)
         yield from _describe_repeats(found, kind)
@@ -56,7 +60,7 @@ class Usability(UsableRule):
                 yield f"of class {each.label!r} {count} of {each.sent} {many} are {size}, and {asked} was asked for"
 
     def describe_repeats(self, pool: Pool) -> str:
-        """State how many of the newest candidates repeat another one, if they are many; else empty."""
+        """State how many of the newest candidates repeat another one, or return "" if they are few."""
         return "; ".join(_describe_repeats(self.of(pool), self.plan.modality.kind))
 
     @property
@@ -83,7 +87,7 @@ def _describe_repeats(found: Sequence[ClassUsability], kind: Kind) -> Iterator[s
 
 
 def _list_many(counts: Sequence[tuple[ClassUsability, int, int]]) -> str:
-    """List the classes of which many candidates are affected, with their counts; empty if none is."""
+    """List the classes with many affected candidates, with their counts, or return "" if there is none."""
     many = [
         f"{count} of {sent} of class {each.label!r}"
         for each, count, sent in counts
@@ -95,7 +99,7 @@ def _list_many(counts: Sequence[tuple[ClassUsability, int, int]]) -> str:
 
 
 def _describe(found: ClassUsability, kind: Kind) -> str:
-    """Describe how many of a class's candidates can be used, and why others cannot."""
+    """Describe how many of a class's candidates can be used, and why the others cannot."""
     reasons = [f"{count} {'is' if count == 1 else 'are'} {fault}" for fault, count in found.faults.items()]
     if found.unchanged:
         reasons.append(f"{found.unchanged} came back unchanged")

@@ -1,7 +1,7 @@
-"""The public rule that a provider's outputs must leave something to choose; ``usability`` words it.
+"""The public rule that a provider's outputs must leave something to choose. ``usability`` puts it into words.
 
-Whether a single candidate can be used is its modality's decision. Candidates are public, so a reader of the
-record can check again. Nothing private is seen here.
+The modality decides whether a single candidate can be used. Candidates are public, so a reader of the record can
+repeat the check. This code handles nothing private.
 """
 
 from __future__ import annotations
@@ -19,20 +19,25 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
 
 MOST_COMPARED = 100
-"""Candidates of a class that are compared, however many are needed: comparing all would be quadratic."""
+"""Largest number of candidates of a class that are compared. Comparing all of them would take quadratic time."""
 
 
 @dataclass(frozen=True)
 class ClassUsability:
-    """The usable candidates among one class's newest.
+    """The usable candidates among one class's newest candidates.
 
     Attributes:
-        different: Number of usable and distinct ones, counted up to ``needed`` and ``MOST_COMPARED``.
+        label: The class.
+        sent: Number of candidates.
+        different: Number of usable and distinct candidates, counted up to ``needed`` and ``MOST_COMPARED``.
         needed: Number that must be usable.
-        repeats: Number left out of the pool because they repeat an earlier candidate of the class.
-        shared: Number in the pool that show the same as a candidate of another class in it.
-        alike: Number of the first ``MOST_COMPARED`` unvaried ones that look like another one, and are not
-            left out.
+        repeats: Number excluded from the pool because they repeat an earlier candidate of the class.
+        shared: Number in the pool with the same visible content as a candidate of another class in the pool.
+        alike: Number of the first ``MOST_COMPARED`` unvaried candidates that look like another one. They stay in the
+            pool.
+        faults: Number of unusable candidates, by fault.
+        unchanged: Number of usable candidates that equal their source.
+        sizes: Number of candidates of another size than requested, by size.
     """
 
     label: str
@@ -52,7 +57,7 @@ class ClassUsability:
 
     @property
     def enough(self) -> bool:
-        """True if there is something to choose."""
+        """True if the class leaves something to choose."""
         return self.usable >= self.needed and self.different >= min(self.needed, MOST_COMPARED)
 
 
@@ -65,7 +70,7 @@ class UsableRule:
     _checks: dict[str, CandidateCheck] = field(default_factory=dict)
 
     def of(self, pool: Pool) -> tuple[ClassUsability, ...]:
-        """Assess the newest candidates of each class; earlier ones were assessed in their round."""
+        """Assess the newest candidates of each class. Earlier candidates were assessed in their round."""
         shown = chain(*pool.candidates.values(), *pool.repeats.values())
         newest = max((each.iteration for each in shown), default=0)
         showing = Counter(
@@ -76,15 +81,15 @@ class UsableRule:
         return tuple(self._of_class(label, newest, pool, showing) for label in pool.candidates)
 
     def is_enough(self, pool: Pool) -> bool:
-        """True if the newest candidates of every class leave something to choose."""
+        """Return True if the newest candidates of every class leave something to choose."""
         return all(each.enough for each in self.of(pool))
 
     def identify(self, digest: str) -> str:
-        """Return the digest of an output's visible content, by the output's digest: see ``lineage.Identify``."""
+        """Return the digest of an output's visible content, by the output's digest (see ``lineage.Identify``)."""
         return self._check(digest).shows
 
     def _of_class(self, label: str, newest: int, pool: Pool, showing: Counter[str]) -> ClassUsability:
-        """Assess a class; ``showing`` counts the classes that show each content."""
+        """Assess a class. ``showing`` counts the classes in which each content occurs."""
         kept = [each for each in pool.candidates[label] if each.iteration == newest]
         left_out = [each for each in pool.repeats.get(label, ()) if each.iteration == newest]
         looks = [self._look(each, pool) for each in (*kept, *left_out)]
@@ -110,9 +115,9 @@ class UsableRule:
         )
 
     def _look(self, candidate: Candidate, pool: Pool) -> tuple[CandidateCheck, CandidateCheck | None]:
-        """Return a candidate's check and its source's, if any.
+        """Return the checks of a candidate and of its source, if there is a source.
 
-        With lookahead its first usable variation, and itself.
+        With lookahead, these are the checks of the candidate's first usable variation and of the candidate itself.
         """
         own, source = self._check(candidate.digest), pool.sources.get(candidate.id)
         views = [self._check(each.digest) for each in pool.views.get(candidate.id, ())]
@@ -126,7 +131,7 @@ class UsableRule:
         return self._checks[digest]
 
     def _different(self, usable: Sequence[CandidateCheck], most: int) -> int:
-        """Count candidates that differ from all before them, up to ``most``."""
+        """Count candidates that differ from all earlier ones, up to ``most``."""
         alike = find_medium(self.plan.modality.kind).mark_alike
         kept = np.empty((most, len(usable[0].signature) if usable else 0), dtype=np.int16)
         count = 0
@@ -138,6 +143,6 @@ class UsableRule:
 
 
 def _is_changed(candidate: CandidateCheck, source: CandidateCheck | None) -> bool:
-    """True if a candidate can be used and differs from its source."""
+    """Return True if a candidate can be used and differs from its source."""
     same = source is not None and np.array_equal(candidate.signature, source.signature)
     return not candidate.fault and not same
