@@ -1,6 +1,6 @@
 """Public facts of a run with several owners, who make one summed release.
 
-Owners answer a release with their sums on a grid of integers, noisy and masked, so that only the sum of all
-can be read. This package has their part of the plan, what they sign, and how their answers add up; their
-private keys are in ``keeper``.
+Each owner answers a release with the sums of its own data, on a grid of integers. The sums are noisy and masked, so
+that only the total of all owners can be read. This package contains the owners' section of the plan, the statements
+that they sign, and the addition of their answers. The owners' private keys are in ``keeper``.
 """

@@ -1,4 +1,4 @@
-"""Questions to the owners about a release, and their signed answers, which go on record with it."""
+"""Questions to the owners about a release, and their signed answers, which are recorded with the release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pcevolve.public.transcript.records import Received
 
 MOST_PARTS: Final = 8
 MOST_VECTOR_BYTES: Final = 2**24
-"""Most bytes of an owner's answer; the longest have votes of some hundred thousand candidates."""
+"""Largest number of bytes of an owner's answer. The longest answers have votes of some hundred thousand candidates."""
 _PURPOSE: Final = b"pcevolve clinics answer 1"
 
 
@@ -38,11 +38,11 @@ class Question(_Message):
         iteration: The release's iteration.
         part: Number of the access within the release, from 0.
         head: Digest of the record so far: the candidates, and all earlier releases.
-        earlier: Digest of the questions and answers for the release's earlier parts.
-        step: Step of the grid to which sums are rounded, a power of two. It is sent because owners' machines
-            may round its inputs differently. At any step, the noise is as wide as the rounding needs.
-        frame: Centre and axes in which means are measured, as rounded by the coordinator's machine
-            (safetensors); empty if no means are measured.
+        earlier: Digest of the questions and answers for the earlier parts of the release.
+        step: Step of the grid to which sums are rounded, a power of two. The step is sent because owners' machines
+            may round its inputs differently. At any step, the noise is as wide as the rounding requires.
+        frame: Centre and axes in which means are measured, as rounded by the coordinator's machine (safetensors).
+            Empty if no means are measured.
     """
 
     plan: Digest
@@ -66,11 +66,12 @@ class Question(_Message):
 
 
 class SignedAnswer(_Message):
-    """An owner's noisy and masked sum, which reveals nothing without the others'.
+    """An owner's noisy and masked sum, which reveals nothing without the answers of the other owners.
 
     Attributes:
         owner: The owner's position in the plan, from 0.
         vector: Integers modulo 2^64, eight bytes each, little-endian.
+        signature: The owner's signature of the answer.
     """
 
     owner: Annotated[int, Field(ge=0, lt=MOST_OWNERS)]
@@ -84,13 +85,13 @@ class SignedAnswer(_Message):
 
     @property
     def residues(self) -> Residues:
-        """The vector, uint64 ``(d,)``; ``ProtocolError`` if the bytes are no vector."""
+        """The vector, uint64 ``(d,)`` (``ProtocolError`` if the bytes are not a vector)."""
         if not self.vector or len(self.vector) % 8:
             raise ProtocolError("an owner's answer is not a vector")
         return np.frombuffer(self.vector, dtype="<u8").astype(np.uint64)
 
     def is_signed(self, question: Question, clinics: Clinics) -> bool:
-        """True if the owner that the answer names has signed exactly this answer to this question."""
+        """Return True if the owner named in the answer has signed exactly this answer to this question."""
         return clinics.has_signed(
             self.owner, state_answer(question.digest, self.owner, self.vector), self.signature
         )
@@ -137,7 +138,7 @@ def encode_exchanges(exchanges: Sequence[Exchange]) -> bytes:
 
 
 def decode_exchanges(data: bytes) -> tuple[Exchange, ...]:
-    """Read stored exchanges; ``ProtocolError`` for any other form."""
+    """Read stored exchanges (``ProtocolError`` for any other form)."""
     try:
         found = _EXCHANGES.validate_json(data)
     except ValidationError:
@@ -153,7 +154,11 @@ def digest_exchanges(exchanges: Sequence[Exchange]) -> str:
 
 
 def note_received(lineage: Lineage, received: Received) -> tuple[Call, tuple[Candidate, ...]]:
-    """Name the results of a call, as the run named them; ``ProtocolError`` if no call of the plan has them."""
+    """Register the results of a call and give them the ids that they have in the run.
+
+    Raises:
+        ProtocolError: No call of the plan has these results.
+    """
     call = lineage.plan.calls.get(received.slot)
     if call is None or received.slot in lineage.answers or len(received.outputs) != call.count:
         raise ProtocolError("the coordinator's record has an answer that the plan does not ask for")

@@ -1,15 +1,15 @@
-"""Sums on a grid of integers, each owner's share of the noise, and how answers modulo 2^64 add up.
+"""Sums on a grid of integers, each owner's share of the noise, and the addition of answers modulo 2^64.
 
-An owner rounds its sum to multiples of a step, adds discrete Gaussian noise of variance ``sigma^2 / (N -
-t)``, and masks it. Masks cancel in the sum of all answers, which is the sum of all owners' data and noise.
+An owner rounds its sum to multiples of a step, adds discrete Gaussian noise of variance ``sigma^2 / (N - t)``, and
+masks the result. The masks cancel in the sum of all answers, which is the sum of all owners' data and noise.
 
-Neighbouring data differ in one privacy unit, added, removed or replaced as the plan says, in the data of at
-most ``r`` owners. Rounding moves each entry of one owner's sum by at most half a step in both neighbours, so
-the L2 sensitivity grows from ``D`` to ``D + step * sqrt(d)``; with ``r`` owners it is ``r`` times that, for
-which the noise is made.
+Neighbouring data differ in one privacy unit, which is added, removed or replaced, as the plan says, in the data of at
+most ``r`` owners. Rounding moves each entry of one owner's sum by at most half a step for each of the two neighbours.
+The L2 sensitivity therefore grows from ``D`` to ``D + step * sqrt(d)``. With ``r`` owners it is ``r`` times this value.
+The noise is made for this sensitivity.
 
-The sum of n discrete Gaussians is a discrete Gaussian of the summed variance up to ``tau`` in epsilon
-(Kairouz, Liu and Steinke 2021, theorem 1), which at these widths is below any number that a computer has.
+The sum of n discrete Gaussians is a discrete Gaussian of the summed variance up to ``tau`` in epsilon (Kairouz, Liu
+and Steinke 2021, theorem 1). At these widths ``tau`` is smaller than any positive float.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from pcevolve.public.privacy import Event
 Integers = NDArray[np.int64]
 Residues = NDArray[np.uint64]
 FINENESS: Final = 2.0**-32
-"""A step in units of the sensitivity; the errors of rounding and lattice are then far below those of float64."""
+"""A step in units of the sensitivity. The errors of rounding and grid are then far below those of float64."""
 LEAST_DEVIATION: Final = 2.0**22
-"""Least deviation of an owner's share of the noise, in steps, at any step that a coordinator asks for.
+"""Smallest standard deviation of an owner's share of the noise, in steps, at any step that a coordinator requests.
 
-With ``s`` steps, the discrete Gaussian's delta is larger than the continuous one's by a factor of at most ``1
-+ 0.8 / s^2``; accountants use the continuous one. From this deviation on, the difference is smaller than the
-extra width of the noise. A sum of discrete Gaussians is a discrete Gaussian at much smaller deviations.
+At a standard deviation of ``s`` steps, the discrete Gaussian's δ exceeds the continuous one's by a factor of at most
+``1 + 0.8 / s^2``. Accountants use the continuous one. From this standard deviation on, the difference is smaller than
+the effect of the additional width of the noise. A sum of discrete Gaussians is already a discrete Gaussian at much
+smaller deviations.
 """
 MOST: Final = 2**62
-"""Largest entry; twice as much would overflow into the other sign."""
+"""Largest absolute value of an entry. Twice this value would overflow and change its sign."""
 _FAR = 16.0
 """Noise stays within this many standard deviations, except with probability 10^-56."""
 
@@ -49,9 +50,9 @@ class Grid:
     """Rounding and noise of one access.
 
     Attributes:
-        step: In the units of the summed values; a power of two, so that nothing is rounded twice.
-        deviation: Deviation of the noise in the release, sigma, in steps.
-        share: Deviation of each owner's share, in steps.
+        step: In the units of the summed values. It is a power of two, so that nothing is rounded twice.
+        deviation: Standard deviation sigma of the noise in the release, in steps.
+        share: Standard deviation of each owner's share, in steps.
         bound: Largest possible sum of honest owners, in steps.
     """
 
@@ -64,17 +65,18 @@ class Grid:
     def of(
         cls, sigma: float, event: Event, size: int, clinics: Clinics, units: int, step: float | None = None
     ) -> Grid:
-        """Return the grid of a Gaussian access that needs noise ``sigma`` with a single owner.
+        """Return the grid of a Gaussian access that would need noise ``sigma`` with a single owner.
 
         Args:
-            sigma: ``z * D`` for the event's noise multiplier z and the sensitivity D of the values, or
-                slightly more.
+            sigma: ``z * D`` for the event's noise multiplier z and the sensitivity D of the values, or slightly more.
+            event: The event that pays for the access.
             size: Number of values, d.
-            units: Nominal privacy units of all owners together.
-            step: The step of a question; computed from the sensitivity if None.
+            clinics: The owners.
+            units: Nominal number of privacy units of all owners together.
+            step: The step of a question. None computes it from the sensitivity.
 
         Raises:
-            ProtocolError: The noise is so small, or the sums so large, that the guarantee would not hold.
+            ProtocolError: The noise is so small, or the sums are so large, that the guarantee would not hold.
         """
         up = 1 + 2.0**-40  # more than these few roundings lose: noise may be a hair wider, never narrower
         sensitivity = sigma / float(event.value) * up
@@ -83,20 +85,20 @@ class Grid:
         deviation = float(event.value) * clinics.holders * moved * up
         share = deviation / math.sqrt(clinics.honest) * up
         tau = 10 * len(clinics.owners) * math.exp(-(math.pi**2) * share**2)
-        # Checked: the accounting is of the discrete Gaussian of the summed variance.
+        # The accounting assumes a discrete Gaussian of the summed variance, which is checked here.
         if share < LEAST_DEVIATION or tau > 0.0:
             raise ProtocolError(
                 "the noise is too small to be summed over several owners: choose a smaller epsilon; no noise was "
                 "drawn"
             )
-        # Twice the nominal units, as classes hold only about as many as stated.
+        # Twice the nominal units, because the real number of units in a class may differ from the stated number.
         bound = 2 * units * sensitivity / step + _FAR * share * math.sqrt(len(clinics.owners))
         if bound > MOST:
             raise ProtocolError("so many units, or so much noise, do not fit into a sum; nothing was drawn")
         return cls(step, deviation, share, bound)
 
     def round(self, values: FloatArray) -> Integers:
-        """Return values as integers, int64, in their shape; private."""
+        """Return values as integers, int64, in their shape. The result is private."""
         steps = np.rint(np.asarray(values, dtype=np.float64) / self.step)
         if not (np.isfinite(steps).all() and np.abs(steps).max(initial=0.0) < MOST):
             raise ProtocolError("the private side's sum does not fit into a release; nothing was drawn")
@@ -128,7 +130,7 @@ class Grid:
 
 
 def share_measurement(deviation: float) -> Any:  # noqa: ANN401 - OpenDP ships no types
-    """Return OpenDP's exact discrete Gaussian on integers; its privacy map gives ``1 / (2 z^2)`` zCDP."""
+    """Return OpenDP's exact discrete Gaussian on integers. Its privacy map gives ``1 / (2 z^2)`` zCDP."""
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_gaussian
     from opendp.metrics import l2_distance

@@ -14,7 +14,7 @@ from pcevolve.public.settings import Digest
 
 
 class Ask(Message):
-    """Ask for the next question of a release, given its exchanges so far; see ``Summing.ask``."""
+    """Request the next question of a release, given its exchanges so far (see ``Summing.ask``)."""
 
     iteration: Iteration
     head: Digest
@@ -22,13 +22,13 @@ class Ask(Message):
 
 
 class Asked(Message):
-    """The next question; None if all are answered."""
+    """The next question, or None if all are answered."""
 
     question: Question | None = None
 
 
 class Add(Message):
-    """Combine all owners' answers into a release; the reply is a ``Released``."""
+    """Combine all owners' answers into a release. The reply is a ``Released``."""
 
     iteration: Iteration
     head: Digest
@@ -40,14 +40,16 @@ ASKED_OF_COORDINATOR: Final[Mapping[str, type[Message]]] = {**ASKED, "ask": Ask,
 
 
 class Introduce(Message):
-    """Ask who the owner is."""
+    """Request the identity of the owner."""
 
 
 class Introduced(Message):
     """The owner's position, and a signature that proves it to the coordinator.
 
     Attributes:
+        owner: The owner's position in the plan, from 0.
         roster: Digest of the owners in the owner's roster.
+        token: The signature.
     """
 
     owner: Annotated[int, Field(ge=0, lt=MOST_OWNERS)]
@@ -56,18 +58,18 @@ class Introduced(Message):
 
 
 class Consider(Message):
-    """Tell the keeper that the record has a plan: it reads the private data, and checks the budget."""
+    """Tell the keeper that the record has a plan. The keeper reads the private data and checks the budget."""
 
 
 class Considered(Message):
-    """The plan can be paid for; ``is_agreed`` if a person has agreed to this plan before."""
+    """The plan can be paid for. ``is_agreed`` is True if a person has agreed to this plan before."""
 
     plan: Digest
     is_agreed: bool
 
 
 class Agree(Message):
-    """Report that the owner's person agrees to a plan: the keeper enters the run in the ledger."""
+    """Report that a person agreed to a plan on behalf of the owner. The keeper enters the run in the ledger."""
 
     plan: Digest
 
@@ -106,10 +108,10 @@ ASKED_OF_OWNER: Final[Mapping[str, type[Message]]] = {
 
 
 def state_presence(roster: str) -> bytes:
-    """Return the bytes that an owner signs to be let in by a coordinator; every owner may read the record."""
+    """Return the bytes that an owner signs to be admitted by a coordinator. Admitted owners may read the record."""
     return b"/".join((b"pcevolve clinics presence 1", roster.encode()))
 
 
 def state_agreement(plan: str) -> bytes:
-    """Return the bytes that an owner signs when its person agrees to a plan."""
+    """Return the bytes that an owner signs when a person agrees to a plan on its behalf."""
     return b"/".join((b"pcevolve clinics agreement 1", plan.encode()))

@@ -31,10 +31,10 @@ PublicKey = Annotated[str, Field(max_length=200), AfterValidator(_read_key)]
 
 
 def split_key(text: str) -> tuple[bytes, bytes]:
-    """Return an owner's Ed25519 key, which checks signatures, and its X25519 key, for agreeing on masks.
+    """Return an owner's Ed25519 key, which checks signatures, and its X25519 key, with which masks are agreed.
 
     Raises:
-        ValueError: The text is no key of this form.
+        ValueError: The text is not a key of this form.
     """
     try:
         data = base64.b64decode(text.removeprefix(FORM), validate=True)
@@ -58,7 +58,9 @@ class ClinicOwner(_Part):
     """One of the owners.
 
     Attributes:
-        shots: Nominal privacy units of each class.
+        name: The owner's name.
+        shots: Nominal number of privacy units of each class.
+        key: The owner's public key.
     """
 
     name: Annotated[Line, Field(min_length=1)]
@@ -67,11 +69,12 @@ class ClinicOwner(_Part):
 
 
 class Clinics(_Part):
-    """All owners of a run, in their order, and the collusion that their noise protects against.
+    """All owners of a run, in their order, and the collusion against which their noise protects.
 
     Attributes:
-        colluding: t, the owners that may share their knowledge with coordinator and provider.
-        holders: r, the most owners that have data of the same privacy unit.
+        owners: The owners.
+        colluding: t, the number of owners that may share their knowledge with coordinator and provider.
+        holders: r, the largest number of owners that have data of the same privacy unit.
     """
 
     owners: Annotated[tuple[ClinicOwner, ...], Field(min_length=2, max_length=MOST_OWNERS)]
@@ -81,7 +84,7 @@ class Clinics(_Part):
     @model_validator(mode="after")
     def _are_several(self) -> Self:
         names = [each.name for each in self.owners]
-        # Each half by itself: the same owner under two names would agree on masks with itself.
+        # Each half is compared separately: the same owner under two names would agree on masks with itself.
         halves = [half for each in self.owners for half in split_key(each.key)]
         if len({*names}) < len(names):
             raise ValueError("two owners have the same name: give each its own")
@@ -95,21 +98,21 @@ class Clinics(_Part):
 
     @property
     def honest(self) -> int:
-        """N - t: the number of owners whose noise together is that of the release."""
+        """N - t, the number of owners whose noise adds up to the noise of the release."""
         return len(self.owners) - self.colluding
 
     @property
     def noise_factor(self) -> float:
-        """The noise of a release over that of one owner at the same price, in standard deviation.
+        """The noise of a release over the noise of a single owner at the same price, in standard deviation.
 
-        N - t owners' shares add up to the noise that is paid for, of ``r`` times the sensitivity, and all N add
-        theirs.
+        The shares of N - t owners add up to the noise that is paid for, at ``r`` times the sensitivity. All N
+        owners add their shares.
         """
         return self.holders * math.sqrt(len(self.owners) / self.honest)
 
     @property
     def shots(self) -> int:
-        """Nominal privacy units of each class, of all owners together."""
+        """Nominal number of privacy units of each class, of all owners together."""
         return sum(each.shots for each in self.owners)
 
     @property
@@ -118,7 +121,7 @@ class Clinics(_Part):
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     def has_signed(self, place: int, statement: bytes, signature: bytes) -> bool:
-        """True if the owner at a position has signed a statement."""
+        """Return True if the owner at a position has signed a statement."""
         from cryptography.exceptions import InvalidSignature  # which a run of one owner does without
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -133,14 +136,14 @@ class Clinics(_Part):
         return True
 
     def weaken(self, event: Event) -> Event:
-        """Return a Gaussian access as it protects a unit of one owner if all other owners collude.
+        """Return a Gaussian access with the protection that one owner's unit still has if all other owners collude.
 
-        Then only the owner's own share of the noise is left, of variance ``sigma^2 / (N - t)``. Of the unit,
-        only this owner's data are hidden: the sensitivity is that of one owner's sum, for which ``sigma`` was
-        ``r`` times as wide.
+        Only the owner's own share of the noise then remains, of variance ``sigma^2 / (N - t)``. Of the unit, only
+        the data at this owner are hidden. The sensitivity is that of one owner's sum, for which ``sigma`` was ``r``
+        times too wide.
         """
         if event.free:
             return event
-        # Rounded down, by more than the root's error: the resulting loss is never understated.
+        # Rounded down by more than the root's error, so that the resulting loss is never understated.
         left = Fraction(math.sqrt(Fraction(self.holders**2, self.honest)) * (1 - 2**-40))
         return Event(event.mechanism, str(event.value * left), event.count)

@@ -1,7 +1,6 @@
-"""The roster: a TOML file on which all owners and the coordinator agree before a run, and which then stays the same.
+"""The roster: a TOML file on which all owners and the coordinator agree before a run. It does not change afterwards.
 
 classes = ["basophil", "eosinophil"]
-
 [[owner]] name = "North" shots = 10 key = "pcevolve-owner-1:..."
 """
 
@@ -25,9 +24,12 @@ class Roster(BaseModel):
     """The content of the file.
 
     Attributes:
-        classes: Names of the classes' folders, the same at every owner.
-        unit: Name of a privacy unit, such as patient; empty for one image or text.
-        words: Words of the prompts for a class, by the class's name; empty if prompts use the names.
+        classes: Names of the classes' folders, which are the same for every owner.
+        unit: Name of a privacy unit, such as patient. Empty if a unit is one image or text.
+        words: Words of the prompts for a class, by the class's name. Empty if prompts use the names.
+        owner: The owners.
+        colluding: As in ``Clinics``.
+        holders: As in ``Clinics``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,7 +56,7 @@ class Roster(BaseModel):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a roster; ``UsageError`` for an invalid one, with the first fault."""
+        """Read a roster. For an invalid roster, ``UsageError`` states the first fault."""
         try:
             return cls.model_validate(read_toml(path, "roster"))
         except ValidationError as error:
@@ -69,7 +71,7 @@ class Roster(BaseModel):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the roster's content, hex; owners compare it by telephone."""
+        """SHA-256 of the roster's content, hex. Owners compare it by telephone."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     @property

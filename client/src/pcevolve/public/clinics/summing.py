@@ -1,9 +1,9 @@
-"""Compute releases that are sums over owners: the same code for the coordinator, each owner and an audit.
+"""Compute releases that are sums over owners. The coordinator, each owner and an audit run the same code.
 
-A selector's ``measure`` asks for noise on the sums of its private data, once or more. As long as there are
-answers, it gets the sum of all owners' answers instead, whatever its data are. At the first access without
-answers, it is interrupted by an ``UnansweredError`` with the sums of its data. So the coordinator and an
-audit run it without data, and an owner on its own.
+A selector's ``measure`` requests noise on the sums of its private data, once or several times. For each access that
+the owners have answered, it gets the sum of all owners' answers, whatever its own data are. At the first access
+without answers, an ``UnansweredError`` with the sums of its own data interrupts it. The coordinator and an audit
+therefore run it without data, and an owner runs it on the owner's data.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from pcevolve.public.selectors.sums import release_appearance
 
 @dataclass
 class UnansweredError(Exception):
-    """Raised at an access without answers; ``values`` are private.
+    """Raised at an access without answers. ``values`` are private.
 
     Attributes:
         values: Sums of the private data at hand, without noise.
-        grid: Their rounding and noise.
+        grid: The rounding and noise for these sums.
     """
 
     values: FloatArray
     grid: Grid
 
     def __repr__(self) -> str:
-        """Return nothing about the data."""
+        """Return only the name, because the values are private."""
         return "UnansweredError"
 
     __str__ = __repr__
@@ -57,7 +57,7 @@ class UnansweredError(Exception):
 
 @dataclass
 class SummedNoise:
-    """A source of noise that returns the sums of all owners, noise included; see ``Noise``."""
+    """A source of noise that returns the sums of all owners, including their noise (see ``Noise``)."""
 
     clinics: Clinics
     units: int
@@ -68,7 +68,7 @@ class SummedNoise:
     _accesses: int = 0
 
     def gaussian(self, _key: str, values: FloatArray, sigma: float) -> FloatArray:
-        """Return the sum of the owners' answers to the next access; ``UnansweredError`` if there are none."""
+        """Return the sum of the owners' answers to the next access (``UnansweredError`` if there are none)."""
         place, values = self._accesses, np.asarray(values, dtype=np.float64)
         self._accesses += 1
         step = self.steps[place] if place < len(self.steps) else None
@@ -81,16 +81,16 @@ class SummedNoise:
         return total.reshape(values.shape)
 
     def exponential(self, _key: str, _scores: FloatArray, _rate: object) -> NoReturn:
-        """Refuse: draws of several owners cannot be added up."""
+        """Refuse, because draws of several owners cannot be added up."""
         raise ProtocolError("draws of several owners do not add up")
 
     def uniform(self, _key: str, _count: int) -> NoReturn:
-        """Refuse: draws of several owners cannot be added up."""
+        """Refuse, because draws of several owners cannot be added up."""
         raise ProtocolError("draws of several owners do not add up")
 
 
 class OwnerViews(Protocol):
-    """An owner's private data, as a selector sees them."""
+    """An owner's private data in the form that a selector needs."""
 
     def embeddings(self, rendition: Rendition) -> PrivateEmbeddings:
         """Return embeddings in a rendition, with classes and units."""
@@ -98,12 +98,12 @@ class OwnerViews(Protocol):
 
     @property
     def appearances(self) -> FloatArray:
-        """Return the appearance of each image, float64 ``(images, 6)``."""
+        """The appearance of each image, float64 ``(images, 6)``."""
         ...
 
     @property
     def unit_of(self) -> IntArray:
-        """Return the privacy unit of each image, int64 ``(images,)``."""
+        """The privacy unit of each image, int64 ``(images,)``."""
         ...
 
 
@@ -128,9 +128,11 @@ class NoData:
 
 @dataclass
 class Summing:
-    """The releases of one run, as they follow from plan, candidates and owners' answers.
+    """The releases of one run, computed from the plan, the candidates and the owners' answers.
 
     Attributes:
+        plan: The public plan.
+        chooser: The public half of the selection.
         receipts: Receipts of the releases so far, by iteration.
         measured: Measurements of the releases so far, by iteration.
     """
@@ -162,7 +164,7 @@ class Summing:
         return sum(not event.free for event in self.events[iteration])
 
     def ask(self, iteration: int, pool: Pool, head: str, before: Sequence[Exchange]) -> Question | None:
-        """Return the next question of a release, with public values as rounded here; None if all are answered."""
+        """Return the next question of a release, with public values rounded on this machine, or None after the last."""
         if len(before) == self.count_parts(iteration):
             return None
         frame = before[0].question.frame if before else self._make_frame(iteration, pool)
@@ -181,10 +183,10 @@ class Summing:
     def leave(
         self, pool: Pool, question: Question, before: Sequence[Exchange], private: OwnerViews
     ) -> UnansweredError:
-        """Return an owner's sums for a question, without noise, and their grid; private.
+        """Return an owner's sums for a question, without noise, and their grid. Both are private.
 
         Raises:
-            ProtocolError: It is not the next question of its release, an earlier answer is not signed, or the
+            ProtocolError: The question is not the next one of its release, an earlier answer is not signed, or the
                 frame cannot come from these candidates.
         """
         if (question.plan, question.part) != (self.plan_digest, len(before)):
@@ -223,7 +225,7 @@ class Summing:
     def find_fault(
         self, receipt: Receipt, measured: bytes, pool: Pool, head: str, exchanges: Sequence[Exchange]
     ) -> str:
-        """Say why a release does not follow from the owners' answers; empty if it does.
+        """Return the reason why a release does not follow from the owners' answers, or "" if it follows.
 
         Another machine may round public values differently, which changes digits far below the noise.
         """
@@ -251,7 +253,7 @@ class Summing:
             self.measured[receipt.iteration] = measured
 
     def find_inputs(self, iteration: int, pool: Pool) -> tuple[SelectionInput, ...]:
-        """Return a selector's input by class; the renditions follow from the released appearance."""
+        """Return a selector's inputs, one for each rendition. The renditions follow from the released appearance."""
         renditions = choose_renditions(self.plan, self.receipts.get(0) if 0 in self.plan.releases else None)
         return self.chooser.find_inputs(iteration, pool, renditions)
 
@@ -260,19 +262,19 @@ class Summing:
         return join_renditions(self.find_inputs(iteration, pool))
 
     def _find_measured(self, iteration: int, measured: bytes) -> Measurement:
-        """Return the measurement that a release chooses by: its own, or the latest one before it."""
+        """Return the measurement by which a release chooses: its own, or the latest earlier one."""
         known = measured or self.measured[max(each for each in self.measured if each < iteration)]
         return load(known)
 
     def _make_frame(self, iteration: int, pool: Pool) -> bytes:
-        """Return the frame in which means are measured; empty for a release without means."""
+        """Return the frame in which means are measured, or no bytes for a release without means."""
         if not (iteration and selectors.find_method(self.plan.method.name).centre_first):
             return b""
         frame = self.join(iteration, pool).coordinates
         return save({"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes)})
 
     def _add_up(self, iteration: int, head: str, exchanges: Sequence[Exchange]) -> SummedNoise:
-        """Return the sums of all owners so far; each answer must be signed for its question of this release."""
+        """Return the sums of all owners so far. Each answer must be signed for its question of this release."""
         for place, each in enumerate(exchanges):
             question, earlier = each.question, digest_exchanges(exchanges[:place])
             stated = (question.plan, question.iteration, question.part, question.head, question.earlier)
@@ -325,18 +327,18 @@ class Summing:
 
 _DIFFERS = "what was released is not the sum of the owners' answers"
 _NEAR = 1e-4
-"""Tolerance relative to the largest number; far below the noise of a useful release."""
+"""Tolerance relative to the largest number. It is far below the noise of a useful release."""
 
 
 def _are_near(one: Measurement, other: Measurement) -> bool:
-    """True if two measurements are equal up to rounding."""
+    """Return True if two measurements are equal up to rounding."""
     if one.keys() != other.keys() or any(one[each].shape != other[each].shape for each in one):
         return False
     return all(np.abs(one[each] - other[each]).max() <= _NEAR * np.abs(other[each]).max() for each in one)
 
 
 def _with_frame(inputs: SelectionInput, frame: bytes) -> SelectionInput:
-    """Return inputs in another machine's frame, if that equals this machine's up to rounding."""
+    """Return inputs in another machine's frame, if it equals this machine's frame up to rounding."""
     try:
         arrays = load(frame)
         centre, axes = arrays.pop("centre"), arrays.pop("axes")

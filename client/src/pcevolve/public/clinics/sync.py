@@ -14,9 +14,9 @@ from pcevolve.public.settings import Digest
 SYNC: Final = "/v1/sync"
 BODIES: Final = "/v1/bodies/"
 MOST_BYTES: Final = 2**26
-"""Most bytes of a message."""
+"""Largest number of bytes of a message."""
 WAIT_SECONDS: Final = 10.0
-"""Time that a door waits for news before it answers without any."""
+"""Time for which a door waits for news before it answers without any."""
 Refusal = Literal[
     "DataError", "BudgetError", "LedgerError", "ModelError", "ProtocolError", "UsageError", "DeclinedError",
     "TranscriptError", "ClientError",
@@ -33,7 +33,7 @@ REFUSALS: Final[dict[Refusal, str]] = {
     "TranscriptError": "has a copy of the record that is damaged",
     "ClientError": "cannot go on",
 }
-"""The text that a coordinator shows for an owner's refusal, by its kind; the reason itself stays with the owner."""
+"""The text that a coordinator shows for an owner's refusal, by its kind. The reason itself stays with the owner."""
 
 
 class _Message(BaseModel):
@@ -44,12 +44,16 @@ class Sync(_Message):
     """An owner's message.
 
     Attributes:
-        token: Its signature for this roster; see ``messages.state_presence``.
-        lines: Number of the record's lines that it has.
-        head: Digest of the last of them.
-        agreement: Its signature of the plan; None before its person agreed.
+        version: The owner's version of the client.
+        roster: Digest of the owners in the owner's roster.
+        owner: The owner's position, from 0.
+        token: The owner's signature for this roster (see ``messages.state_presence``).
+        lines: The number of lines of the record that the owner has.
+        head: Digest of the last of these lines.
+        agreement: The owner's signature of the plan. None before a person agreed.
         question: Digest of the question that ``answer`` answers.
-        refusal: Kind of the reason why it stops.
+        answer: The owner's answer.
+        refusal: Kind of the reason why the owner stops.
     """
 
     version: Annotated[Line, Field(max_length=40)]
@@ -68,10 +72,10 @@ class News(_Message):
     """The coordinator's reply.
 
     Attributes:
-        lines: The record's lines after the owner's.
+        lines: The lines of the record that the owner does not have yet.
         question: A question that this owner has not answered yet.
         before: Earlier exchanges of the same release.
-        missing: Names of the owners who are waited for.
+        missing: Names of the owners whose answers are still missing.
         figures: The run's figures, at its end.
     """
 
@@ -83,6 +87,6 @@ class News(_Message):
 
 
 class Denied(_Message):
-    """Why somebody was not let in, in one line, as it is printed on an owner's terminal."""
+    """The reason why a message was not accepted, in one line, as it is printed on an owner's terminal."""
 
     why: Line

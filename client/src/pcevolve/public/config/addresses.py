@@ -1,4 +1,4 @@
-"""Check an address, a key and a proxy before use. It uses the standard library alone."""
+"""Check an address, a key and a proxy before use, with the standard library alone."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _OPERATION: Final = re.compile(
     r"/(?:images/(?:generations|edits|variations)|chat/completions|completions|v\d+/models"
     r"|(?:txt|img)2img|(?:text|image)-to-image|generate/\w+)/?$"
 )
-"""Ends of full paths that APIs' documentation shows, and that a dialect adds itself."""
+"""Ends of the full paths in APIs' documentation. A dialect adds these ends itself."""
 
 
 def require_address(url: str, option: str = "--api", key_option: str = "--api-key-file") -> None:
-    """Refuse an address that is not plain http(s) (``UsageError`` names the options of address and key)."""
+    """Refuse an address that is not plain http(s). The ``UsageError`` names the options of address and key."""
     plain = f"{option} must be scheme, host, port and path only"
     if not (url.isascii() and url.isprintable()) or set(url) & set(" \\?#"):
         raise UsageError(f"{plain}, in plain letters: give the key with {key_option}")
@@ -38,7 +38,7 @@ def require_address(url: str, option: str = "--api", key_option: str = "--api-ke
 
 
 def require_key(key: str | None, scheme: str) -> None:
-    """Refuse a key with odd characters or in the wrong scheme (``UsageError``); None is allowed."""
+    """Refuse a key with characters or a form that its scheme does not allow (``UsageError``). None is accepted."""
     if key is None:
         return
     if not key:
@@ -52,14 +52,14 @@ def require_key(key: str | None, scheme: str) -> None:
 
 
 def require_proxy(url: str, proxy: str | None) -> None:
-    """Refuse a proxy that could read or change the traffic, or that needs a secret of its own (``UsageError``)."""
+    """Refuse a proxy that could read or change the traffic, or that needs a secret (``UsageError``)."""
     if proxy is None:
         return
     parts = urlsplit(proxy)
     plain = parts.scheme in {"http", "https"} and parts.hostname and parts.path in {"", "/"}
     if not plain or parts.username or parts.query or parts.fragment:
         raise UsageError("provider.proxy must be scheme, host and port only, such as http://proxy:3128")
-    # A proxy for http could read and change everything; for https it sees only the host's name.
+    # A proxy for http could read and change all traffic. A proxy for https sees only the host's name.
     if urlsplit(url).scheme != "https":
         raise UsageError(
             "provider.proxy is used only for https, which the proxy cannot read: give --api https://..."
@@ -67,7 +67,7 @@ def require_proxy(url: str, proxy: str | None) -> None:
 
 
 def is_nearby(base_url: str) -> bool:
-    """True if an address is on this machine or a private network; no name but localhost is resolved."""
+    """Return True if an address is on this machine or a private network. Only localhost is recognised by name."""
     host = urlsplit(base_url).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_private
@@ -76,7 +76,7 @@ def is_nearby(base_url: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """True if a host is this machine by its literal name; nothing is resolved."""
+    """Return True if a host is this machine by its literal name. No name is resolved."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

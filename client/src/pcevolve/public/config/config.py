@@ -1,4 +1,4 @@
-"""All options of a run, read once and kept by its owner: public ones, and those that no other process may know."""
+"""All options of a run. The owner reads and keeps them; some are public, and others no other process may know."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from pcevolve.public.settings import Section
 from pcevolve_shared.reading import read_file
 
 MOST_BYTES = 2**20
-"""Most bytes of stored options."""
+"""Largest number of bytes of stored options."""
 
 
 class RunConfig(Config):
-    """All options of a run, which its owner alone knows; stored as ``options.json``.
+    """All options of a run, which only its owner knows. They are stored as ``options.json``.
 
-    It is no subclass of ``PublicConfig``, so that it cannot be handed to the runner by mistake.
+    The class is not a subclass of ``PublicConfig``, so that it cannot be passed to the runner by mistake.
     """
 
     data: OwnerData
@@ -55,7 +55,7 @@ class RunConfig(Config):
         return self
 
     def public(self) -> PublicConfig:
-        """Return these options without the owner's: all that a process with the network learns of them."""
+        """Return these options without the owner's fields. A process with the network receives nothing else."""
         return PublicConfig(
             data=_keep_public(PublicData, self.data),
             privacy=_keep_public(PublicPrivacy, self.privacy),
@@ -76,7 +76,7 @@ class RunConfig(Config):
         return given
 
     def changed(self, **values: object) -> Self:
-        """Return these options with some values changed, by name; parameters of another method are dropped."""
+        """Return these options with some values changed, by name. Parameters of another method are dropped."""
         method = values.get("method", self.method.name)
         foreign = {
             each.name for each in list_options(type(self)) if each.methods and method not in each.methods
@@ -86,7 +86,7 @@ class RunConfig(Config):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read stored options (``UsageError`` if there are none, or they are another version's)."""
+        """Read stored options (``UsageError`` if there are none, or another version stored them)."""
         try:
             return cls.model_validate_json(read_file(path, MOST_BYTES))
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Parse the source of private data, as written on the command line; opens no file."""
+"""Parse the source of private data, as written on the command line. No file is opened."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ TERMS = (
 CELLS = ("platelet", "red blood cells", "single red blood cell", "white blood cell")
 """Kinds of blood cells whose pictures ship with the client."""
 BUNDLED = ("digits", "cells", "terms")
-"""Words for data that ship with the client."""
+"""Words that select the data that ship with the client."""
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 """Suffixes of tables of texts."""
 OWNERS = "owners"
-"""The word that precedes, with a colon, the roster of several owners, in place of private data."""
+"""With a colon and the path of a roster, this word takes the place of private data in a run with several owners."""
 _DIGIT = re.compile(r"\s*([0-9])\s*(?:=\s*(.*?)\s*)?")
 _TERM = re.compile(r"\s*([a-z ]*?[a-z])\s*(?:=\s*(.*?)\s*)?")
 
 
 @dataclass(frozen=True)
 class FolderSource:
-    """The owner's folder or table; its content is determined when it is read."""
+    """The owner's folder or table. Its kind of data is determined when it is read."""
 
     path: Path
     kind: ClassVar[Kind | None] = None
@@ -52,7 +52,7 @@ class FolderSource:
 
 @dataclass(frozen=True)
 class DigitsSource:
-    """Scikit-learn's handwritten digits; load with ``bundled.load_digits``."""
+    """Scikit-learn's handwritten digits, which ``bundled.load_digits`` loads."""
 
     names: Mapping[int, str]
     kind: ClassVar[Kind | None] = "image"
@@ -60,7 +60,7 @@ class DigitsSource:
 
 @dataclass(frozen=True)
 class CellsSource:
-    """Pictures of blood cells that ship with the client; load with ``bundled.load_cells``."""
+    """Pictures of blood cells that ship with the client. ``bundled.load_cells`` loads them."""
 
     names: Mapping[str, str]
     kind: ClassVar[Kind | None] = "image"
@@ -68,7 +68,7 @@ class CellsSource:
 
 @dataclass(frozen=True)
 class TermsSource:
-    """Meanings of nouns that ship with the client; load with ``bundled.load_terms``."""
+    """Meanings of nouns that ship with the client. ``bundled.load_terms`` loads them."""
 
     names: Mapping[str, str]
     kind: ClassVar[Kind | None] = "text"
@@ -90,7 +90,7 @@ def require_kind(source: AnySource, kind: Kind, option: str) -> None:
 
 
 def find_roster(text: str) -> Path | None:
-    """Return the roster of several owners; None for data of one owner."""
+    """Return the roster of several owners, or None for data of one owner."""
     word, colon, path = text.partition(":")
     return Path(path) if word == OWNERS and colon else None
 
@@ -98,11 +98,11 @@ def find_roster(text: str) -> Path | None:
 def parse_source(text: str) -> AnySource:
     """Parse ``PATH``, ``digits``, ``digits:3,5,8``, ``digits:3=A,5=B``, ``cells`` or ``terms:drug,disease=D``.
 
-    A folder that is itself called ``digits`` is written ``./digits``. A digit without a label of its own is
-    called ``digit N``; a kind of cells or nouns keeps its name.
+    A folder named ``digits`` must be written as ``./digits``. A digit without a label is called ``digit N``. Cells
+    and nouns without a label keep their names.
 
     Raises:
-        UsageError: The text is empty or its list cannot be read.
+        UsageError: The text is empty, or its list cannot be read.
     """
     if not text.strip():
         raise UsageError("private data: give a folder, or digits, or digits:3,5,8")
@@ -131,7 +131,7 @@ def parse_source(text: str) -> AnySource:
 
 
 def _split_names(text: str, items: Sequence[str], spelled: re.Pattern[str], example: str) -> dict[str, str]:
-    """Return each item's name and its label, empty if none (``UsageError`` if an item cannot be read)."""
+    """Return each item's name and its label, which is empty if not given (``UsageError`` for an unreadable item)."""
     names: dict[str, str] = {}
     for item in items:
         match = spelled.fullmatch(item)
@@ -147,7 +147,7 @@ def _split_names(text: str, items: Sequence[str], spelled: re.Pattern[str], exam
 
 
 def require_folder(path: Path, wanted: str, option: str = "") -> None:
-    """Refuse a path that is not a folder, before anything in it is read (``DataError``)."""
+    """Refuse a path that is not a folder, before any of its content is read (``DataError``)."""
     if not path.is_dir():
         there = "is a file" if path.exists() else "no such folder"
         if path.is_file() and path.suffix.lower() in TABLES:

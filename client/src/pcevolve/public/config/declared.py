@@ -1,9 +1,9 @@
-"""Read options from the models that declare them, each once, as the annotated type of a field.
+"""Read options from the models that declare them. Each option is declared once, as the annotated type of a field.
 
-The type has the bounds and the help (pydantic's ``Field``), and further properties (``Setting``).
-Configuration files, the public plan, docs/options.md and the command line's table all read this declaration.
-A model may group its fields in sections, which are models themselves; a section may be one of several (a
-method's parameters).
+The type contains the bounds and the help (pydantic's ``Field``), and further properties (``Setting``). Configuration
+files, the public plan, docs/options.md and the command line's table all read this declaration. A model may group its
+fields in sections, which are models too. A section may be one of several alternatives, such as the parameters of a
+method.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from pcevolve.public.config.options import Option, Setting, say_missing, spell_f
 
 Model = TypeVar("Model", bound=BaseModel)
 Undecided = TypeVar("Undecided", bound=None)
-"""Type of an option that may be left open: None among given options, ``Never`` in a plan, where all is settled."""
+"""Type of an option that may be left open: None among given options, and ``Never`` in a plan, where all are decided."""
 UNDECIDED: Any = None
 """Default of such an option."""
 NAME = "name"
-"""The field that tells a section that is one of several from the others."""
+"""The field that distinguishes the alternatives of a section."""
 _WORD = re.compile("[a-z]+([_-][a-z]+)*")
 _KINDS: dict[object, str] = {int: "int", float: "number", Path: "path"}
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-"""Bounds of a number, by their names in pydantic's metadata; the tighter comes first."""
+"""Bounds of a number, by their names in pydantic's metadata. The stricter bound comes first."""
 
 
 def _as_written(value: object) -> object:
-    """Return a number as text, digit by digit as given; anything else unchanged."""
+    """Return a number as text, digit by digit as given, and any other value unchanged."""
     is_number = isinstance(value, numbers.Real | Decimal) and not isinstance(value, bool)
     return str(value) if is_number else value
 
 
 EXACT = BeforeValidator(_as_written)
-"""For a number kept as exact text: 8, 8.0, "8" and Fraction(8) are the same to a user."""
+"""For a number that is kept as exact text. 8, 8.0, "8" and Fraction(8) are the same to a user."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class PlanField:
     """How an option's field differs in a plan.
 
     Attributes:
-        default: Its value in a plan where it does not apply; without one the field is required.
+        default: Its value in a plan to which it does not apply. Without a default the field is required.
         kind: Its type in a plan, if different.
     """
 
@@ -64,7 +64,7 @@ class PlanField:
 
 
 def settled(section: type[Model]) -> type[Model]:
-    """Derive a plan's section from an option section: options that may be left open have a value here."""
+    """Derive a plan's section from a section of options. Options that may be left open must have a value in a plan."""
     fields: dict[str, Any] = {}
     for name, field in section.model_fields.items():
         for note in field.metadata:
@@ -76,7 +76,11 @@ def settled(section: type[Model]) -> type[Model]:
 
 @cache
 def list_options(model: type[BaseModel]) -> tuple[Option, ...]:
-    """List the options of a model by section, the most used first (``TypeError`` if one lacks help or ``Setting``)."""
+    """List the options of a model by section, the most used first.
+
+    Raises:
+        TypeError: An option has no help or no ``Setting``.
+    """
     found: dict[str, Option] = {}
     for name, field in model.model_fields.items():
         for option in _options(name, field):
@@ -91,14 +95,14 @@ def list_options(model: type[BaseModel]) -> tuple[Option, ...]:
 
 
 def _join(known: Option, other: Option) -> Option:
-    """Merge an option that several alternative sections have; the sections' names become its choices."""
+    """Merge an option that several alternative sections have. The sections' names become its choices."""
     if other.key == NAME:
         return replace(known, kind=f"{known.kind}|{other.kind}")
     return replace(known, methods=(*known.methods, *other.methods))
 
 
 def _options(name: str, field: FieldInfo) -> Iterator[Option]:
-    """Yield the option of a field, or those of a section; of alternative sections, those of each."""
+    """Yield the option of a field, or the options of a section or of each alternative section."""
     sections = [each for each in _list_kinds(field) if isinstance(each, type) and issubclass(each, BaseModel)]
     if not sections:
         yield _option("", name, field)
@@ -116,21 +120,23 @@ def _list_kinds(field: FieldInfo) -> tuple[Any, ...]:
 
 
 def spell(name: str, model: type[BaseModel]) -> str:
-    """Return the name of an option in messages; a field that is no option keeps its own."""
+    """Return the name of an option in messages. A field that is not an option keeps its name."""
     found = [each.spelled for each in list_options(model) if each.name == name]
     return found[0] if found else name if is_sectioned(model) else spell_flag(name)
 
 
 def is_sectioned(model: type[BaseModel]) -> bool:
-    """True if a model has its options in sections, of which only the ``MOST_USED`` have flags."""
+    """Return True if a model has its options in sections. Only its ``MOST_USED`` options have flags."""
     return hasattr(model, "MOST_USED")
 
 
 def validate(model: type[Model], values: Mapping[str, Any], named_by: type[BaseModel] | None = None) -> Model:
-    """Validate options by the model that declares them; paths and other libraries' numbers are accepted like text.
+    """Validate options by the model that declares them. Paths and other libraries' numbers are accepted like text.
 
     Args:
-        named_by: The model whose option names messages use, if it is another one.
+        model: The model.
+        values: The options by name.
+        named_by: The model whose option names are used in messages, if it is another model.
 
     Raises:
         UsageError: An option is missing, unknown or out of bounds.
@@ -162,7 +168,7 @@ def _nest(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(name: str, value: object, is_switch: bool, names: type[BaseModel]) -> object:
-    """Convert a value to a type that pydantic accepts (``UsageError`` if it is none)."""
+    """Convert a value to a type that pydantic accepts (``UsageError`` for True or False except for a switch)."""
     if isinstance(value, bool) and not is_switch:
         raise UsageError(f"{spell(name, names)}: {value} is not a valid value")
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
@@ -171,7 +177,7 @@ def _plain(name: str, value: object, is_switch: bool, names: type[BaseModel]) ->
 
 
 def _is_switch(name: str, model: type[BaseModel]) -> bool:
-    """True if a field takes yes or no, or is unknown, which another message refuses."""
+    """Return True if a field takes yes or no, or is unknown. Another message refuses unknown fields."""
     return name not in model.model_fields or model.model_fields[name].annotation is bool
 
 
@@ -201,7 +207,7 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _name_at(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
-    """Return the option at pydantic's location; empty for a whole model or section."""
+    """Return the option at pydantic's location, or "" for a complete model or section."""
     parts = [each for each in place if isinstance(each, str)]
     if not parts:
         return ""
@@ -212,7 +218,7 @@ def _name_at(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
 
 
 def _option(section: str, key: str, field: FieldInfo) -> Option:
-    """Return the option of a field, which may be optional, and may reuse another setting's type."""
+    """Return the option of a field. The field may be optional, and may use the type of another setting."""
     (kind,) = (each for each in _list_kinds(field) if each not in (NoneType, Undecided))
     inner = FieldInfo.from_annotation(kind)
     notes = [*inner.metadata, *field.metadata]
@@ -245,7 +251,7 @@ def _kind(kind: Any) -> str:  # noqa: ANN401 - any type
 
 
 def _bounds(notes: Sequence[object]) -> str:
-    """Return the tightest of all declared bounds of a number: ``1<=x<=100``."""
+    """Return the strictest of all declared bounds of a number, such as ``1<=x<=100``."""
     limits = [
         (getattr(note, word), sign) for word, sign in _SIGNS.items() for note in notes if hasattr(note, word)
     ]
@@ -258,7 +264,7 @@ def _bounds(notes: Sequence[object]) -> str:
 
 
 def _text(default: object) -> str:
-    """Return a default or a bound as text; empty if there is none."""
+    """Return a default or a bound as text, or "" if there is none."""
     if default is None or default is PydanticUndefined:
         return ""
     return f"{default:g}" if isinstance(default, float) else str(default)

@@ -24,11 +24,11 @@ MOST_KEY_BYTES = 2**16
 REST = "rest"
 """The value of ``test`` that measures accuracy on the images that ``subsample`` did not draw."""
 COMES_WITH_IT = ("cells", "digits", "terms")
-"""Private data for trying things out, which come with the package; see ``public.config.data_source``."""
+"""Sample data that come with the package (see ``public.config.data_source``)."""
 
 
 def _absolute(text: str) -> str:
-    """Make a path absolute, so that a run can be resumed from anywhere; names that are no paths stay as they are."""
+    """Make a path absolute, so that a run can be resumed from any folder. Other values are returned unchanged."""
     kind, colon, path = text.partition(":")
     if kind == OWNERS and colon:
         return f"{OWNERS}:{Path(path).absolute()}"
@@ -39,24 +39,24 @@ FileText = Annotated[str, AfterValidator(_absolute)]
 
 
 def find_ledger() -> Path:
-    """Return the user's ledger: one for all runs, because the budget belongs to the data and not to a run."""
+    """Return the user's ledger. All runs share it, because the budget belongs to the data rather than to a run."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(os.environ.get(LEDGER_VARIABLE) or Path(state) / "pcevolve" / "ledger.sqlite").absolute()
 
 
 def find_ledger_volume() -> Path | None:
-    """Return the folder that keeps ledgers in a container, where all else is thrown away; None elsewhere."""
+    """Return the folder that keeps ledgers in a container, whose other files are lost at its end. None elsewhere."""
     folder = os.environ.get(VOLUME_VARIABLE)
     return Path(folder) if folder else None
 
 
 def read_key(path: Path | None) -> str | None:
-    """Read an API key from a file that only its owner can read (else ``UsageError``), or from the environment."""
+    """Read an API key from a file or, without a path, from the environment (``UsageError`` if others can read it)."""
     return os.environ.get(KEY_VARIABLE) or None if path is None else read_key_file(path)
 
 
 def read_key_file(path: Path | None) -> str | None:
-    """Read a key from a file that only its owner can read (else ``UsageError``); None without a file."""
+    """Read a key from a file (``UsageError`` if others can read the file). None if there is no path."""
     if path is None:
         return None
     try:
@@ -73,7 +73,7 @@ Prompts = tuple[tuple[str, ...], ...]
 """Prompts of each class, in the order of the labels."""
 _FILE = TypeAdapter(dict[str, list[Prompt]])
 MOST_BYTES = 2**24
-"""Most bytes of a file of prompts."""
+"""Largest number of bytes of a file of prompts."""
 _MOST_NAMED = 5  # classes named in one error
 
 
@@ -85,14 +85,18 @@ def read_prompts(
     option: str = "provider.prompts",
     words: Sequence[str] = (),
 ) -> Prompts:
-    """Return the prompts of each class; empty if the template gives the only one.
+    """Return the prompts of each class, or nothing if the template gives the only prompt.
 
     Args:
-        count: Prompts of the grammar for each class; 0 for none.
-        words: What the grammar's prompts call each class, if not its label.
+        path: The file of prompts, if there is one.
+        count: The number of prompts that the grammar makes for each class. 0 for none.
+        domain: The domain of the images or texts.
+        labels: The labels of the classes.
+        option: The name of the option in messages.
+        words: Words for each class in the grammar's prompts. By default its label.
 
     Raises:
-        UsageError: The file is invalid, or its classes are not those of the run.
+        UsageError: The file is invalid, or its classes are not the classes of the run.
     """
     if path is not None:
         return _of_file(path, labels, option)

@@ -1,7 +1,7 @@
-"""Options: their declared properties, and their names in messages. It uses the standard library alone.
+"""Options: their declared properties, and their names in messages, with the standard library alone.
 
-``declared`` reads options from the models that declare them. A run's options are also in ``config.table``,
-where the command line finds them without loading pydantic, which takes longer than printing help.
+``declared`` reads options from the models that declare them. A run's options are also in ``config.table``. The command
+line reads them from there, because loading pydantic takes longer than printing help.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def _nobody_typed(_name: str) -> None:
-    """Return None: options from the command line are called by their flags."""
+    """Return None: messages name options by their flags."""
 
 
 _TYPED: ContextVar[Callable[[str], str | None]] = ContextVar("typed", default=_nobody_typed)
@@ -25,13 +25,12 @@ class Setting:
     """Properties of an option besides its type, bounds and help.
 
     Attributes:
-        public: Whether it becomes part of the public plan, which the provider and every reader of the result
-            may see.
+        public: Whether it becomes part of the public plan, which the provider and every reader of the result may see.
         resumable: Whether it may change when a run is resumed.
-        keyword: Its name in Python and on the command line, if different from the field's.
-        variable: An additional environment variable of its own.
-        only: The kind of run that has it; empty if all have, or the API's dialect decides.
-        needs: The dialect's capability without which the option would be ignored silently.
+        keyword: Its name in Python and on the command line, if different from the field's name.
+        variable: The name of an additional environment variable for this option.
+        only: The kind of run that has it. Empty if all kinds have it, or if the API's dialect decides.
+        needs: The capability without which a dialect would silently ignore the option.
     """
 
     public: bool = False
@@ -51,14 +50,19 @@ class Option:
     """One declared option of a model, for the command line and the reference.
 
     Attributes:
-        name: Its name in Python, and with dashes on the command line.
-        kind: The form of its value: ``int``, ``matched|as-is``.
-        bounds: ``1<=x<=100``; empty without.
-        default: As text; empty if there is none, or it varies.
+        name: Its name in Python. On the command line, dashes replace underscores.
+        section: The section that contains it.
+        key: Its key in the section.
+        setting: Its further properties.
+        help: Its help text.
+        kind: The form of its value, such as ``int`` or ``matched|as-is``.
+        bounds: Its bounds, such as ``1<=x<=100``, or "" if there are none.
+        default: As text. Empty if there is none, or if it varies.
+        required: Whether it must be given.
         is_switch: Whether it takes no value.
         is_repeated: Whether it may be given several times.
-        methods: Methods that have the option; empty if all have it.
-        has_flag: Whether the command line has a flag for it; else it is given by ``--set``.
+        methods: The methods that have the option. Empty if all have it.
+        has_flag: Whether the command line has a flag for it. Otherwise it is set by ``--set``.
         private: Whether only the owner's process may know its value.
     """
 
@@ -83,37 +87,37 @@ class Option:
 
     @property
     def path(self) -> str:
-        """Key of the option in configuration files and for ``--set``."""
+        """The key of the option in configuration files and for ``--set``."""
         return f"{self.section}.{self.key}" if self.section else self.key
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words that its value may be; empty if it may be anything."""
+        """The allowed words of its value, or nothing if any value is allowed."""
         return tuple(self.kind.split("|")) if "|" in self.kind else ()
 
     @property
     def spelled(self) -> str:
-        """Its name in messages: as it was typed; else its flag, or its key if it has none."""
+        """Its name in messages: as it was typed, or otherwise its flag, or its key if it has no flag."""
         return _TYPED.get()(self.name) or (self.flag if self.has_flag else self.path)
 
     def of(self, model: Any) -> object:  # noqa: ANN401 - any model that declares it
-        """Return its value in a model; None if the model has no such option."""
+        """Return its value in a model, or None if the model has no such option."""
         return getattr(getattr(model, self.section) if self.section else model, self.key, None)
 
     def is_given(self, model: Any) -> bool:  # noqa: ANN401 - any model that declares it
-        """True if it was given, and is not just the default."""
+        """Return True if it was given explicitly."""
         part = getattr(model, self.section) if self.section else model
         given: bool = self.key in part.model_fields_set
         return given
 
 
 AS_KEYWORDS: Callable[[str], str] = str
-"""For ``spell_as``: options are Python keywords, called by their names."""
+"""For ``spell_as``: options are Python keywords, and messages use their names."""
 
 
 @contextmanager
 def spell_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
-    """Let messages spell options as typed: ``spelling`` maps a name, or returns None for the usual word."""
+    """Let messages name options as they were typed. ``spelling`` maps a name, or returns None for the usual word."""
     before = _TYPED.set(spelling)
     try:
         yield
@@ -122,23 +126,23 @@ def spell_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
 
 
 def spells_keywords() -> bool:
-    """True if messages spell options as Python keywords."""
+    """Return True if messages name options as Python keywords."""
     return _TYPED.get() is AS_KEYWORDS
 
 
 def spell_flag(name: str) -> str:
-    """Return the spelling of an option with a flag in messages: as it was typed, else the flag."""
+    """Return the name of an option with a flag in messages: as it was typed, or otherwise the flag."""
     return _TYPED.get()(name) or f"--{name.replace('_', '-')}"
 
 
 def spell_before(name: str) -> str:
-    """Return ``spell_flag`` as it precedes its value: with a colon after a file's name."""
+    """Return ``spell_flag`` as it precedes its value, with a colon if it ends with a file's name."""
     spelled = spell_flag(name)
     return f"{spelled}: " if " in " in spelled else f"{spelled} "
 
 
 def advise(name: str, value: object, path: str = "") -> str:
-    """Return text for a user to type: a keyword in Python, else a flag, or ``--set`` with a path."""
+    """Return text for a user to type: a keyword in Python, and otherwise a flag or, with a path, ``--set``."""
     if spells_keywords():
         return f"{name}={value!r}"
     word = str(value).lower() if isinstance(value, bool) else value
@@ -146,7 +150,7 @@ def advise(name: str, value: object, path: str = "") -> str:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a question with the most similar known name; empty if none is similar."""
+    """Return a question with the most similar known name, or "" if none is similar."""
     from difflib import get_close_matches  # only where something is wrong
 
     near = get_close_matches(name, list(known), 1)
@@ -154,7 +158,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def say_missing(options: Iterable[Option]) -> str:
-    """Return the line that asks for missing required options."""
+    """Return the line that requests missing required options."""
     *first, last = (each.spelled for each in options)
     return f"{', '.join(first)}{' and ' if first else ''}{last} must be given: --help says more"
 
@@ -164,7 +168,7 @@ _AT_DOOR: ContextVar[bool] = ContextVar("at_door", default=False)
 
 @contextmanager
 def at_door() -> Iterator[None]:
-    """Let messages know that the run is two commands, both of which have to be typed again to go on."""
+    """Within this context, messages know that the run consists of two commands, which must both be typed again."""
     before = _AT_DOOR.set(True)
     try:
         yield
@@ -173,5 +177,5 @@ def at_door() -> Iterator[None]:
 
 
 def is_at_door() -> bool:
-    """True if the run is two commands."""
+    """Return True if the run consists of two commands."""
     return _AT_DOOR.get()

@@ -188,7 +188,7 @@ class OwnerEncoder(PublicEncoder):
 
 
 def _read_workflow(value: object) -> object:
-    """Read a workflow from its file, in a plan's spelling; a workflow given as text stays unchanged."""
+    """Read a workflow from its file, in the form that a plan uses. A workflow given as text is not read from a file."""
     if not isinstance(value, str | os.PathLike) or not value:
         return value
     text = str(value)
@@ -202,14 +202,14 @@ def _read_workflow(value: object) -> object:
     from pcevolve.public.transcript.bodies import cut  # only a workflow needs it
 
     spelled = normalize(text)
-    # An image goes out for a reason of the plan's, and a workflow's own would be one without.
+    # An image may only be sent for a reason in the plan. An image inside a workflow would have no reason.
     if cut(spelled.encode()).files:
         raise ValueError("the workflow has an image within its text: let a node load it on the server")
     return spelled
 
 
 class OwnerProvider(PublicProvider):
-    """Prompts for each class by its own name, which may be private, and the file of a workflow."""
+    """Prompts for each class by its real name, which may be private, and the file of a workflow."""
 
     workflow: Annotated[
         str,

@@ -11,9 +11,9 @@ from pcevolve.public import settings as public
 from pcevolve.public.config.options import OWN, Setting
 
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
-"""Variable of the environment that may hold the API's key."""
+"""Name of the environment variable that may contain the API's key."""
 DAY = 86400.0
-"""In seconds: longer than anyone waits, and short enough for every clock."""
+"""In seconds. Nobody waits longer, and every clock can represent it."""
 Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
 MaxCost = Annotated[
     float,

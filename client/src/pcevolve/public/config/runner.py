@@ -1,6 +1,6 @@
-"""Options that a process with the network may know, in sections; ``owner`` has the rest.
+"""Options that a process with the network may know, in sections. ``owner`` contains the other options.
 
-A field belongs here only if it reveals nothing about private data and leads to none of them.
+A field may only be here if it reveals nothing about private data and contains no path to private data.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _tick(seconds: float | None) -> float | None:
 
 
 class PublicData(public.DataSettings):
-    """The public facts about the private data, and the release that replaces them in a run without."""
+    """The public facts about the private data. In a run from a release, the release replaces the private data."""
 
     from_run: Annotated[
         public.AbsolutePath | None,
@@ -123,7 +123,7 @@ else:
     def _name_section(
         name: str, parameters: type[public.MethodSettings[None]]
     ) -> type[public.MethodSettings[None]]:
-        """Return a method's section with its name as a fixed field, by which the sections are distinguished."""
+        """Return a method's section with the method's name as a fixed field, which distinguishes the sections."""
         notes = public.MethodSettings.model_fields["name"]
         return create_model(
             parameters.__name__,
@@ -140,10 +140,10 @@ else:
 
 
 class Config(BaseModel):
-    """Options of a run, in sections, as ``PublicConfig`` and ``RunConfig`` have them.
+    """Options of a run, in sections. ``PublicConfig`` and ``RunConfig`` are its two forms.
 
-    None in an optional field means: decided when the run starts, from public facts only. ``method`` has
-    exactly the parameters of the method that it names.
+    None in an optional field means that the value is decided when the run starts, from public facts only.
+    ``method`` has exactly the parameters of the method that it names.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -154,7 +154,7 @@ class Config(BaseModel):
         *("api", "dialect", "model", "api_key_file", "max_cost", "yes"),
         *("encoder", "out"),
     )
-    """Options with a flag; all others come from files, the environment and ``--set``."""
+    """Options with a flag. All others come from files, the environment and ``--set``."""
 
     if TYPE_CHECKING:
         method: AnyMethod
@@ -168,12 +168,12 @@ class Config(BaseModel):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Validate options given by name (``shots``, ``votes``); ``UsageError`` if one is missing or wrong."""
+        """Validate options given by name, such as ``shots`` and ``votes`` (``UsageError`` if missing or wrong)."""
         name = require_method(str(values.get("method", AUTO)), (AUTO, *METHOD_TABLE))
         return validate(cls, {**values, "method": name})
 
     def get(self, name: str) -> Any:  # noqa: ANN401 - as many types as there are options
-        """Return an option by its name; None if the method has no such parameter."""
+        """Return an option by its name, or None if the method has no such parameter."""
         return self.options().get(name)
 
     def options(self) -> dict[str, Any]:
@@ -185,12 +185,16 @@ class Config(BaseModel):
         }
 
     def key(self) -> str | None:
-        """Return the API key, from the environment or a file that only its owner can read (else ``UsageError``)."""
+        """Return the API key, from the environment or from a file that only its owner can read.
+
+        Raises:
+            UsageError: Others can read the file, or it cannot be read.
+        """
         return read_key(self.provider.api_key_file)
 
 
 class PublicConfig(Config):
-    """The options of a run that a process with the network may know; it accepts no others."""
+    """The options of a run that a process with the network may know. The model accepts no other options."""
 
     data: PublicData
     privacy: PublicPrivacy

@@ -1,6 +1,6 @@
-"""Sources of options: a TOML file, the environment, ``--set`` and flags; each overrides those before it.
+"""Sources of options: a TOML file, the environment, ``--set`` and flags. Each source overrides the earlier ones.
 
-It uses the standard library alone: importing pydantic-settings takes longer than a refusal may (decision 60).
+Only the standard library is used, because importing pydantic-settings takes longer than a refusal may (decision 60).
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from pcevolve.public.config.table import require_sound, run_options
 from pcevolve_shared.reading import read_file
 
 PREFIX, BETWEEN = "PCEVOLVE_", "__"
-"""Prefix and separator of environment variables: ``PCEVOLVE_PRIVACY__DELTA``."""
+"""Prefix and separator of environment variables, as in ``PCEVOLVE_PRIVACY__DELTA``."""
 MOST_TOML_BYTES = 2**17
 _DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){16}""")
-"""A key of many parts: Python's TOML reader takes quadratic time on it."""
+"""A key of many parts, on which Python's TOML reader takes quadratic time."""
 
 
 @contextmanager
 def gather(
     flags: Mapping[str, Any], overrides: Iterable[str] = (), file: Path | None = None
 ) -> Iterator[Mapping[str, Any]]:
-    """Collect a user's options for a run, by name; inside the context, messages spell each as it was given.
+    """Collect a user's options for a run, by name. Inside the context, messages name each option as it was given.
 
     Args:
-        flags: Flags by name; None or empty if not given.
+        flags: Flags by name. None or empty if not given.
         overrides: Values of ``--set``, each ``section.key=value``.
+        file: A TOML file of options.
 
     Raises:
-        UsageError: The file cannot be read, a key is no option, or its declaration forbids a value.
+        UsageError: The file cannot be read, a key is not an option, or the declaration forbids a value.
     """
     options, flags = run_options(), drop_unset(flags)
     values: dict[str, Any] = {}
@@ -68,15 +69,15 @@ def gather(
 
 
 def drop_unset(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were given: not None, and no empty list."""
+    """Return the options that were given: neither None nor an empty list."""
     return {name: value for name, value in values.items() if value is not None and value not in ([], ())}
 
 
 def parse_set(text: str, options: Sequence[Option]) -> tuple[Option, object]:
-    """Parse one ``--set`` into an option and its value: text, or a list of texts.
+    """Parse one ``--set`` into an option and its value, which is a text or a list of texts.
 
     Raises:
-        UsageError: It is not ``section.key=value``, or there is no such option.
+        UsageError: The text is not ``section.key=value``, or there is no such option.
     """
     path, equals, value = text.partition("=")
     option = _find_option(path.strip(), options, "--set: ")
@@ -97,7 +98,7 @@ def _several(text: str) -> list[object]:
 
 
 def name_options(written: Mapping[str, Any], options: Sequence[Option], place: str) -> dict[str, Any]:
-    """Return the options of a file by name; dashes count as underscores (``UsageError`` for an unknown option)."""
+    """Return the options of a file by name. Dashes count as underscores (``UsageError`` for an unknown option)."""
     found: dict[str, Any] = {}
     for section, part in written.items():
         if not isinstance(part, Mapping):

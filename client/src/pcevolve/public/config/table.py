@@ -1,8 +1,8 @@
-"""The table of options, which the command line reads in place of their declarations; standard library alone.
+"""The table of options, which the command line reads instead of their declarations, with the standard library alone.
 
-``make docs-options`` writes ``options.json`` from the declarations, because importing pydantic takes longer
-than help or a refusal may. Whatever is refused here is refused by the models too, in the same words; they
-check all the rest.
+``make docs-options`` writes ``options.json`` from the declarations, because importing pydantic takes longer than
+help or a refusal may. The models also refuse every value that is refused here, in the same words. They check
+everything else.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NO_NUMBER: Final = {
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+(_[0-9]+)*(\.0*)?", re.ASCII)
 _SWITCHES: Final = frozenset(["0", "off", "f", "false", "n", "no", "1", "on", "t", "true", "y", "yes"])
 _LONGEST: Final = 40
-"""Most characters of a number that is checked here."""
+"""Largest number of characters of a number that is checked here."""
 
 
 def run_options() -> tuple[Option, ...]:
@@ -52,7 +52,7 @@ def list_command_options(command: str) -> tuple[Option, ...]:
 
 
 def spell_option(name: str) -> str:
-    """Return the spelling of an option of a run in messages."""
+    """Return the name of a run's option in messages."""
     return next(each.spelled for each in run_options() if each.name == name)
 
 
@@ -73,7 +73,7 @@ def require_given(values: Mapping[str, Any]) -> None:
 
 
 def require_sound(values: Mapping[str, Any]) -> None:
-    """Refuse the first option whose value has a wrong type, word or bound by its declaration (``UsageError``)."""
+    """Refuse the first option whose declaration forbids the type, word or size of its value (``UsageError``)."""
     for option in run_options():
         value = values.get(option.name)
         if value is None:
@@ -89,7 +89,7 @@ def require_sound(values: Mapping[str, Any]) -> None:
 
 
 def _find_fault(option: Option, value: str | float) -> str:
-    """Return the fault of a value in pydantic's words; empty if there is none, or only the model can tell."""
+    """Return the fault of a value in pydantic's words, or "" if there is none or only the model can find it."""
     if option.is_switch:
         known = isinstance(value, bool) or str(value).strip().lower() in _SWITCHES
         return "" if known else "Input should be a valid boolean, unable to interpret input"
@@ -119,7 +119,7 @@ def _find_delta_fault(delta: float) -> str:
 
 
 def _list_broken(number: float, bounds: str) -> Iterator[tuple[str, str]]:
-    """Yield each bound that a number breaks: the relation and the limit."""
+    """Yield each bound that a number violates: the relation and the limit."""
     if found := _BOUNDS.fullmatch(bounds):
         low, least, sign, high = found.groups()
         for relation, limit in ((least and least.replace("<", ">"), low), (sign, high)):

@@ -1,4 +1,4 @@
-"""A workflow of ComfyUI as exported by its owner, and its inputs that a request sets. Pure functions."""
+"""A workflow of ComfyUI as exported by its owner, and its inputs that a request sets. All functions are pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NEEDED: Final = ("prompt", "seed")
 
 
 def normalize(text: str) -> str:
-    """Return a workflow in a plan's spelling, which is unique; ``ValueError`` if it cannot be filled."""
+    """Return a workflow in the unique form that a plan uses (``ValueError`` if a request could not fill it)."""
     if len(text) > MOST_CHARS:
         raise ValueError(f"the workflow has more than {MOST_CHARS} characters")
     try:
@@ -41,7 +41,7 @@ def normalize(text: str) -> str:
 
 
 def _require_nodes(workflow: dict[str, Any]) -> None:
-    """Refuse a workflow without the nodes that requests set."""
+    """Refuse a workflow without the nodes that requests set (``ValueError``)."""
     titled = {role for node in workflow.values() for role in _roles_of(node)}
     settable = {role for _, _, role in _find_inputs(workflow)}
     if unset := sorted(titled - settable):
@@ -57,12 +57,12 @@ def _require_nodes(workflow: dict[str, Any]) -> None:
 
 
 def takes_image(text: str) -> bool:
-    """True if a workflow takes an image to vary."""
+    """Return True if a workflow takes an image to vary."""
     return any(role == "image" for _, _, role in _find_inputs(json.loads(text)))
 
 
 def fill(text: str, values: Mapping[str, object]) -> dict[str, Any]:
-    """Return a workflow with a request's values in the titled nodes; the rest is unchanged."""
+    """Return a workflow with a request's values in the titled nodes. The other nodes are unchanged."""
     workflow: dict[str, Any] = json.loads(text)
     for node, name, role in list(_find_inputs(workflow)):
         if role in values:
@@ -75,13 +75,14 @@ def _find_inputs(workflow: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str
     for node in workflow.values():
         for role in _roles_of(node):
             for name in INPUTS[role]:
-                # A list is a link to another node's output, which would no longer be read.
+                # A list is a link to another node's output. If a value replaced the link, that output would no
+                # longer be read.
                 if name in node["inputs"] and not isinstance(node["inputs"][name], list | dict):
                     yield node, name, role
 
 
 def _roles_of(node: Mapping[str, Any]) -> list[str]:
-    """Return the word that a node's title gives; empty if the title has any other word."""
+    """Return the words of a node's title that name inputs, or nothing if the title contains any other word."""
     meta = node.get("_meta")
     title = meta.get("title") if isinstance(meta, dict) else None
     words = re.findall(r"\w+", title.lower()) if isinstance(title, str) else []

@@ -1,8 +1,8 @@
 """The first lines of a run's process: wait for an order, confine this process, then import and work.
 
-It carries out further orders under the same confinement, until its parent has none. Only the standard library
-is imported before: a library that starts a thread would keep that thread out of Landlock's rules. Usage:
-``python -P -m pcevolve.public.processes.child ROLE PARENT DESCRIPTORS``.
+The process carries out further orders under the same confinement, until its parent has none. Before the confinement,
+only the standard library is imported, because a thread that another library starts would not be bound by Landlock's
+rules. Usage: ``python -P -m pcevolve.public.processes.child ROLE PARENT DESCRIPTORS``.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from pcevolve.public.processes.pipe import Pipe, read_order
 
 _PR_SET_PDEATHSIG: Final = 1
 RUNNER: Final = "runner"
-"""The role with the network; all others have private files."""
+"""The role with the network. All other roles have private files."""
 WORKER: Final = "worker"
-"""The role that does for a program what a command without network does."""
+"""The role that does the work of a command without network on behalf of a Python program."""
 FAULTY: Final = 70
-"""Exit code of a process that could not be confined, and so did nothing."""
+"""Exit code of a process that could not be confined and therefore did nothing."""
 
 
 def main() -> None:
@@ -40,7 +40,7 @@ def main() -> None:
     numbers = [*map(int, descriptors)]
     pipes = [Pipe(*numbers[place : place + 2]) for place in range(0, len(numbers), 2)]
     if role != RUNNER:
-        # Ctrl-C is handled by the runner; paid releases are in the ledger.
+        # The runner handles Ctrl-C. Paid releases are already in the ledger.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.umask(0o077)
     order = read_order(pipes[0])

@@ -1,7 +1,7 @@
-"""Confine this process for good: its system calls (seccomp) and the files that it may reach (Landlock).
+"""Confine this process permanently: its system calls (seccomp) and the files that it may access (Landlock).
 
-It is called before anything but the standard library is imported: Landlock binds the calling thread and the
-threads that it starts, and ``import numpy`` starts one.
+These functions are called when only the standard library is imported. Landlock binds the calling thread and the threads
+that it starts, and ``import numpy`` starts one.
 
 >>> from pcevolve.public.processes.confinement import confine_keeper, list_system_paths
 >>> confine_keeper(reads=[*list_system_paths(), "/data"], writes=["/ledger", "/ledger/tmp"])
@@ -32,19 +32,19 @@ from pcevolve.public.processes.system_calls import (
 )
 
 LATEST = 7
-"""The latest version of Landlock whose rights are known here; a newer kernel is asked for these."""
+"""The latest version of Landlock whose rights are known here. A newer kernel is used like this version."""
 REQUIRE = "--require-confinement"
 REQUIRE_VARIABLE = "PCEVOLVE_REQUIRE_CONFINEMENT"
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 
 
 class ConfinementError(Exception):
-    """This process cannot be confined as required; it must not go on."""
+    """This process cannot be confined as required and must not continue."""
 
 
 @dataclass(frozen=True)
 class Enforcement:
-    """What the kernel enforces, or could enforce; ``landlock`` is its version, 0 for none."""
+    """The rules that the kernel enforces, or could enforce. ``landlock`` is its version of Landlock, or 0 for none."""
 
     landlock: int
     seccomp: bool
@@ -55,7 +55,7 @@ class Enforcement:
         return self.landlock > 0 and self.seccomp
 
     def __str__(self) -> str:
-        """Describe it for the console, the card and ``doctor``."""
+        """Describe the enforcement for the console, the card and ``doctor``."""
         if self.is_whole:
             return f"enforced by the kernel (Landlock {self.landlock}, seccomp)"
         missing = [
@@ -66,7 +66,7 @@ class Enforcement:
 
 @dataclass(frozen=True)
 class _Command:
-    """A command that has confined itself, and may still give up files."""
+    """A command that has confined itself and may still give up access to files."""
 
     enforced: Enforcement
     connects: bool
@@ -78,9 +78,9 @@ _commands: list[_Command] = []
 
 
 def find_enforcement() -> Enforcement:
-    """Ask the kernel by system call what it can enforce; its version number says little.
+    """Find out by system calls what the kernel can enforce. Its version number alone does not tell.
 
-    A confined command may not ask any more and returns its earlier answer.
+    A confined command may not make these system calls and returns its earlier answer.
     """
     if _commands:
         return _commands[0].enforced
@@ -90,14 +90,17 @@ def find_enforcement() -> Enforcement:
 
 
 def take_demand(words: list[str]) -> bool:
-    """Remove the flag that demands confinement from a command line; the environment may demand it for every command."""
+    """Remove the flag that demands confinement from a command line, and return True if it was there.
+
+    An environment variable can demand confinement for every command.
+    """
     demanded = REQUIRE in words or os.environ.get(REQUIRE_VARIABLE, "").lower() in ("1", "true", "yes")
     words[:] = [each for each in words if each != REQUIRE]
     return demanded
 
 
 def require_confinement() -> None:
-    """Refuse to go on if the kernel cannot enforce everything (``ConfinementError`` names what is missing)."""
+    """Refuse to continue if the kernel cannot enforce all rules (``ConfinementError`` names the missing ones)."""
     if not (found := find_enforcement()).is_whole:
         raise ConfinementError(f"confinement is required, and {found}: nothing was read or sent")
 
@@ -107,7 +110,7 @@ def list_system_paths() -> list[str]:
     wanted = {
         *(sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(None, sys.path)),
         *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types"),
-        # threadpoolctl reads the first, torch and NumPy the others
+        # threadpoolctl reads the first, and torch and NumPy read the others.
         *(
             "/proc/self",
             "/proc/cpuinfo",
@@ -122,7 +125,7 @@ def list_system_paths() -> list[str]:
 
 
 def list_network_paths() -> list[str]:
-    """List the existing files needed to resolve host names and check certificates."""
+    """List the existing files that are needed to resolve host names and check certificates."""
     names = "resolv.conf hosts host.conf gai.conf nsswitch.conf services protocols"
     trust = "ssl pki ca-certificates crypto-policies"
     wanted = [f"/etc/{name}" for name in (*names.split(), *trust.split())]
@@ -140,7 +143,7 @@ def confine_keeper(
 ) -> Enforcement:
     """Restrict this process to these files.
 
-    It can start no other program, and use no socket but ``door``, which it reads and writes like a file.
+    It can start no other program, and can use no socket except ``door``, which it reads and writes like a file.
     """
     return _confine(KEEPER, reads, writes, enforced, door=door)
 
@@ -153,10 +156,14 @@ def confine_runner(
     *,
     accepts: bool = False,
 ) -> Enforcement:
-    """Restrict this process to these files and to internet connections that it opens; no other program.
+    """Restrict this process to these files and to internet connections that it opens. It can start no other program.
 
     Args:
-        accepts: Whether it also accepts connections, at a port that was opened before and is among ``door``.
+        reads: Files that may be read.
+        writes: Files that may be read and written.
+        enforced: As in ``_confine``.
+        door: Descriptors of sockets that stay open.
+        accepts: Whether the process also accepts connections, at a port that was opened before and is in ``door``.
     """
     return _confine(ACCEPTING if accepts else RUNNER, reads, writes, enforced, door=door)
 
@@ -164,7 +171,7 @@ def confine_runner(
 def confine_offline(
     children: Sequence[int] = (), enforced: Enforcement | None = None, door: Sequence[int] = ()
 ) -> Enforcement:
-    """Restrict this process to no socket but ``door``, no other program, and signals to its children alone.
+    """Forbid this process all sockets except ``door``, other programs, and signals except to its children.
 
     ``leave_files`` may follow.
     """
@@ -176,7 +183,7 @@ def confine_offline(
 def confine_online() -> Enforcement:
     """Allow this process outgoing internet connections only, and forbid it to start programs.
 
-    ``leave_files`` has to follow before any of the user's data are read.
+    ``leave_files`` must follow before any of the user's data are read.
     """
     can = _confine(ONLINE, None, (), None)
     _commands.append(_Command(can, connects=True, signals=False))
@@ -186,17 +193,17 @@ def confine_online() -> Enforcement:
 def confine_worker(
     reads: Iterable[str], writes: Iterable[str], enforced: Enforcement | None = None
 ) -> Enforcement:
-    """Restrict this process to these files, no socket and no other program, like an offline command."""
+    """Restrict this process to these files, without sockets and other programs, like an offline command."""
     return _confine(OFFLINE, reads, writes, enforced)
 
 
 def may_leave_files() -> bool:
-    """True for a command that has confined itself, if the kernel has rules for files."""
+    """Return True for a command that has confined itself, if the kernel has rules for files."""
     return bool(_commands) and _commands[0].enforced.landlock > 0
 
 
 def leave_files(files: Files) -> None:
-    """Restrict a command to these files, its libraries' files, and a temporary folder of its own.
+    """Restrict a command to these files, its libraries' files, and a separate temporary folder.
 
     A process that has not confined itself as a command stays unrestricted.
 
@@ -207,7 +214,7 @@ def leave_files(files: Files) -> None:
         return
     own = _commands[0]
     _require_one_thread()
-    # A separate folder, so that a command with the network finds nothing that another's libraries left.
+    # Separate folders, so that a command with the network finds no files that the libraries of another command left.
     temporary = os.environ["TMPDIR"] = _make_temporary_folder("online-" if own.connects else "")
     if "tempfile" in sys.modules:  # it remembers the first folder that it found
         sys.modules["tempfile"].tempdir = None  # type: ignore[attr-defined]
@@ -220,7 +227,7 @@ def leave_files(files: Files) -> None:
 
 
 def _make_temporary_folder(kind: str) -> str:
-    """Return a lasting folder that only this user can access; PyTorch cannot be imported without one."""
+    """Return a permanent folder that only this user can access. PyTorch cannot be imported without such a folder."""
     path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"pcevolve-{kind}{os.getuid()}")  # noqa: PTH118, S108
     try:
         with contextlib.suppress(FileExistsError):
@@ -264,10 +271,12 @@ def _confine(
     """Confine this process, files first, because the system call filter forbids further file rules.
 
     Args:
-        reads: All files that may be read, in addition to ``writes``; None for any file at all.
-        enforced: Rules of a less capable kernel; by default what this one can enforce.
-        children: Processes that may be sent signals.
-        door: Descriptors of the socket between a keeper and a client that are two commands.
+        profile: The allowed system calls.
+        reads: All files that may be read, in addition to ``writes``. None allows any file.
+        writes: Files that may be read and written.
+        enforced: Rules of a less capable kernel. By default the rules that this kernel can enforce.
+        children: Processes to which signals may be sent.
+        door: Descriptors of the sockets that stay open, such as the one between a keeper and a client.
 
     Raises:
         ConfinementError: A path does not exist, another thread is running, or the kernel refuses.
@@ -302,7 +311,7 @@ def _require_one_thread() -> None:
 
 
 def _close_sockets(door: Sequence[int]) -> None:
-    """Close sockets that were open at the start; a pipe, a file or a door was passed on purpose."""
+    """Close sockets that were open at the start. Pipes, files and ``door`` were passed on purpose."""
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
         descriptor = int(name)
         try:

@@ -1,7 +1,7 @@
-"""A socket file between a keeper and a client that are two commands; two containers share nothing else.
+"""A socket file between a keeper and a client that are two commands. Two containers share nothing else.
 
-It uses the standard library alone. The keeper admits one client and removes the file before it confines
-itself; the connection is then used like a pipe.
+Only the standard library is used. The keeper admits one client and removes the file before it confines itself. The
+connection is then used like a pipe.
 """
 
 from __future__ import annotations
@@ -22,33 +22,35 @@ from pcevolve.public.processes.confinement import ConfinementError
 from pcevolve.public.processes.pipe import Pipe
 
 PATIENCE_SECONDS = 60.0
-"""How long a client waits for its keeper: containers start in any order."""
+"""Time for which a client waits for its keeper, because containers start in any order."""
 _PAUSE_SECONDS = 0.2
 _INTERFACE_IS_UP = 1
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
-"""The machine's own namespace: the kernel's ``PROC_PID_INIT_INO``."""
+"""The machine's first namespace (the kernel's ``PROC_PID_INIT_INO``)."""
 _OF_SYSTEM = ("/proc", "/sys", "/dev", "/tmp", "/run", "/etc/resolv.conf", "/etc/hostname", "/etc/hosts")  # noqa: S108
 
 
 BESIDE_KEEPER: Final = frozenset({"--keeper", "--verbose", "-v", "--json"})
-"""Options of ``pcevolve run --keeper``; the run's own are the keeper's."""
+"""Options of ``pcevolve run --keeper``. The options of the run itself are given to the keeper."""
 KEEPER_HAS_REST: Final = (
     "pcevolve run --keeper SOCKET takes --verbose and --json only; give all other options to pcevolve keeper"
 )
 
 
 class DoorError(ConfinementError):
-    """The socket cannot be opened, or nothing listens on it."""
+    """The socket cannot be opened, or no process listens on it."""
 
 
 def listen(host: str, port: int, seconds: float = 10.0) -> int:
-    """Open a port on this machine before confinement, after which none can be opened.
+    """Open a port on this machine before confinement, because a confined process cannot open one.
 
     Args:
-        seconds: How long a port in use is tried again: a command that was killed may still be ending.
+        host: The address.
+        port: The port.
+        seconds: Time during which a port in use is tried again, because a killed command may still be ending.
 
     Raises:
-        DoorError: It cannot be opened.
+        DoorError: The port cannot be opened.
     """
     end = time.monotonic() + seconds
     while True:
@@ -77,12 +79,11 @@ def admit(path: str) -> tuple[int, bool]:
     """Wait for one client, and remove the socket file.
 
     Returns:
-        The connection, and whether containers keep this process from the network: it has no interface but
-            loopback, and
-        the client is not among the processes that the kernel shows here.
+        The connection, and whether containers separate this process from the network. This is so if the process has no
+        network interface except loopback, and the kernel does not show the client's process here.
 
     Raises:
-        DoorError: Another keeper waits there, or no file can be made.
+        DoorError: Another keeper waits there, or the file cannot be made.
     """
     try:
         with _hold(path), socket.socket(socket.AF_UNIX) as listener:
@@ -108,7 +109,7 @@ def _is_elsewhere(connection: socket.socket) -> bool:
 
 @contextlib.contextmanager
 def _hold(path: str) -> Iterator[None]:
-    """Lock a path for one waiting keeper, and remove the socket of a killed one."""
+    """Lock a path for one waiting keeper, and remove the socket file of a killed keeper."""
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         try:
@@ -127,7 +128,7 @@ def _hold(path: str) -> Iterator[None]:
 
 
 def knock(path: str, seconds: float = PATIENCE_SECONDS) -> int:
-    """Connect to the keeper (``DoorError`` if none comes in time)."""
+    """Connect to the keeper (``DoorError`` if no keeper answers in time)."""
     end, is_reported = time.monotonic() + seconds, False
     while True:
         connection = socket.socket(socket.AF_UNIX)
@@ -149,12 +150,12 @@ def knock(path: str, seconds: float = PATIENCE_SECONDS) -> int:
 
 
 def open_pipe(connection: int) -> Pipe:
-    """Wrap a connection in a pipe, which takes it over."""
+    """Wrap a connection in a pipe, which then owns it."""
     return Pipe(connection, os.dup(connection))
 
 
 def is_cut_off(folder: str = "/sys/class/net") -> bool:
-    """True if this process has no interface up but loopback; idle tunnels exist on any machine."""
+    """Return True if only the loopback interface is up in this process. Idle tunnels exist on any machine."""
     try:
         return all(each == "lo" or not _is_up(f"{folder}/{each}/flags") for each in os.listdir(folder))  # noqa: PTH208
     except OSError:
@@ -167,7 +168,7 @@ def _is_up(path: str) -> bool:
 
 
 def is_contained(shared: Iterable[str], process: str = "/proc/self") -> bool:
-    """True if this process is in a container that mounts no folder of its machine but the named ones."""
+    """Return True if this process is in a container that mounts no folder of its machine except the named ones."""
     known = (*_OF_SYSTEM, *shared)
     try:
         with open(f"{process}/mountinfo") as mounts:  # noqa: PTH123

@@ -1,6 +1,6 @@
-"""Landlock: restrict the files that a thread, and all threads that it starts later, may reach.
+"""Landlock: restrict the files that a thread, and all threads that it starts later, may access.
 
-Threads that are older keep access to all files.
+Threads that were started earlier keep access to all files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _REMOVE_DIR, _REMOVE_FILE, _MAKE_DIR, _MAKE_REG = 1 << 4, 1 << 5, 1 << 7, 1 << 8
 _MAKE_SYM, _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 12, 1 << 13, 1 << 14, 1 << 15
 _READ = _READ_FILE | _READ_DIR
 _FILL = _WRITE_FILE | _REMOVE_FILE | _MAKE_REG | _TRUNCATE
-# Neither devices, pipes, sockets nor links.
+# Devices, pipes, sockets and links are not included.
 _WRITE = _READ | _FILL | _REMOVE_DIR | _MAKE_DIR | _REFER
 _OF_FILES = _WRITE_FILE | _READ_FILE | _TRUNCATE
 _BIND_TCP, _CONNECT_TCP = 1, 2
@@ -28,13 +28,13 @@ _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
 
 @dataclass(frozen=True)
 class Files:
-    """Files and folders, with everything below them, that may be reached.
+    """Files and folders, with everything below them, that may be accessed.
 
     Attributes:
         reads: May be read.
         writes: May be read, written, created and removed.
-        lists: Names in them may be listed, but no file read.
-        fills: Files in them may be written, created and removed, but none read.
+        lists: Their entries may be listed, but no file may be read.
+        fills: Files in them may be written, created and removed, but not read.
         links: Symbolic links may be created in them.
         makes: Folders may be created in them, and empty ones removed.
     """
@@ -48,15 +48,16 @@ class Files:
 
 
 def find_version() -> int:
-    """Ask the kernel for its version of Landlock; 0 if it has none, or it is switched off."""
+    """Return the kernel's version of Landlock, or 0 if it has none or has switched it off."""
     version: int = ctypes.CDLL(None).syscall(_CREATE, None, 0, _GET_VERSION)
     return max(0, version)
 
 
 def restrict(files: Files, version: int, *, connects: bool, signals: bool) -> None:
-    """Restrict this thread, and those that it starts, to these files and folders.
+    """Restrict this thread, and the threads that it starts, to these files and folders.
 
     Args:
+        files: The files and folders.
         version: The kernel's version, or an older one.
         connects: Whether TCP connections may be opened (enforced from version 4 on).
         signals: Whether other processes may be sent signals (enforced from version 6 on).
@@ -87,7 +88,7 @@ def restrict(files: Files, version: int, *, connects: bool, signals: bool) -> No
 
 
 def _list_rights(version: int) -> int:
-    """Return all rights that a version knows; those that no rule grants are refused."""
+    """Return all rights that a version knows. A right that no rule grants is refused."""
     rights = (1 << 13) - 1
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
         rights |= right if version >= since else 0
@@ -101,8 +102,9 @@ def _allow(rules: int, path: str, rights: int) -> None:
             rights &= _OF_FILES
         _call(_ADD, rules, _PATH_BENEATH, struct.pack("=Qi", rights, place), 0)
     finally:
-        # A rule is about a file that the kernel remembers. It forgets those of /proc when memory is short and nobody
-        # holds them open, and makes others, which no rule allows.
+        # A rule refers to a file that the kernel remembers. When memory is short, the kernel forgets files of /proc
+        # that no process holds open. It later makes new ones, which no rule allows. These files therefore stay
+        # open.
         if not path.startswith("/proc/"):
             os.close(place)
 

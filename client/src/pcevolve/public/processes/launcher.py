@@ -1,8 +1,8 @@
 """Start the processes of a run: a keeper of private files, a runner with the network, and a decoder with neither.
 
-It uses the standard library alone: a command's first line starts them before anything is imported, and they
-wait for their orders. Their parent keeps the terminal, where their output may use colours and redraw its own
-line and nothing else. They end when it ends, for whatever reason.
+Only the standard library is used. A command's first line starts the processes before anything is imported, and they
+wait for their orders. Their parent keeps the terminal. On the terminal, their output may use colours and redraw its own
+line, but nothing else. They end when the parent ends, for whatever reason.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from pcevolve.errors import blank_out
 from pcevolve.public.processes.doorway import knock, open_pipe
 from pcevolve.public.processes.pipe import Pipe, open_conversation
 
-# Allowed are colours, erasing and redrawing one line, as progress bars do, and hiding and showing the cursor.
-# Nothing moves to other lines, queries the terminal, or sets a title.
+# Allowed are colours, erasing and redrawing one line, as progress bars do, and hiding and showing the cursor. No output
+# may move to other lines, query the terminal, or set a title.
 _ALLOWED = re.compile(r"(\x1b\[[0-9;]{0,20}m|\x1b\[2K|\x1b\[\?25[hl]|[\n\r])")
 _BEGUN = re.compile(r"\x1b(\[[0-9;?]{0,20})?$")
 
 
 class Words:
-    """A process's output as it comes, piece by piece."""
+    """The output of a process, which arrives in pieces."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest = ""
 
     def add(self, piece: bytes) -> str:
-        """Return what may be printed so far; other invisible characters become blanks."""
+        """Return what may be printed so far. Other invisible characters become blanks."""
         text = self._rest + self._decoder.decode(piece)
         begun = _BEGUN.search(text)
         self._rest = begun.group() if begun else ""
@@ -45,20 +45,23 @@ class Words:
         return "".join(part if place % 2 else blank_out(part) for place, part in enumerate(parts))
 
     def end(self) -> str:
-        """Return what is still held back, when the output has ended."""
+        """Return the output that is still held back, after the output has ended."""
         return blank_out(self._rest + self._decoder.decode(b"", final=True))
 
 
 GRACE_SECONDS = 10.0
-"""Time from Ctrl-C to the kill of a process that does not end by itself."""
+"""Time from Ctrl-C until a process that does not end is killed."""
 
 
 @dataclass(frozen=True)
 class Child:
-    """A process that waits for its orders, or has them.
+    """A process that waits for its orders, or has received them.
 
     Attributes:
-        silence: Lock held while its output is not passed on: a question to a person would be overwritten.
+        process: The process.
+        pipe: The connection by which it gets its orders.
+        threads: Threads that forward its output.
+        silence: Lock that is held while its output is not forwarded. Output would overwrite a question to a person.
     """
 
     process: subprocess.Popen[bytes]
@@ -67,19 +70,19 @@ class Child:
     silence: threading.Lock = field(default_factory=threading.Lock)
 
     def order(self, work: str, reads: Sequence[str], writes: Sequence[str], **orders: Any) -> None:  # noqa: ANN401 - JSON
-        """Send the files that it may reach, its work (``module:function``), and the work's arguments."""
+        """Send the files that it may access, its work (``module:function``), and the arguments of this work."""
         message = {"work": work, "reads": [*reads], "writes": [*writes], "orders": orders}
         self.pipe.send("order", json.dumps(message))
 
     def pass_on_words(self) -> None:
-        """Forward its output until it ends, for a runner, which has no terminal and may be compromised."""
+        """Forward its output until it ends. A runner has no terminal, because it may be compromised."""
         if self.process.stdout is not None and not self.threads:
             given = [self.process.stdout.fileno(), 2, self.silence]
             self.threads.append(threading.Thread(target=_pass_on, args=given, daemon=True))
             self.threads[-1].start()
 
     def end(self, *, kill: bool = False) -> int:
-        """Wait for its end, or kill it; return its exit code, negative for a signal."""
+        """Wait for its end, or kill it, and return its exit code, which is negative for a signal."""
         if self.process.returncode is not None:
             return self.process.returncode
         self.pipe.close()
@@ -100,8 +103,10 @@ class Children:
     """The processes of one run.
 
     Attributes:
-        judge: With private files; evaluates the run's dataset at the end.
-        decoder: Without anyone's files and without network; decodes images for the keeper.
+        keeper: Has private files and no network.
+        runner: Has the network and no private files.
+        judge: Has private files. It evaluates the run's dataset at the end.
+        decoder: Has neither files nor network. It decodes images for the keeper.
     """
 
     keeper: Child
@@ -120,7 +125,7 @@ class Children:
 
 
 def start_children() -> Children:
-    """Start all of them, and a conversation between keeper and runner; each waits for its orders."""
+    """Start all processes, and a conversation between keeper and runner. Each process waits for its orders."""
     own_keeper, keepers = open_conversation()
     own_runner, runners = open_conversation()
     own_judge, judges = open_conversation()
@@ -136,7 +141,7 @@ def start_children() -> Children:
 
 
 def start_worker() -> Child:
-    """Start one process for work with files, without network; it waits for its order."""
+    """Start one process for work with files and without network. The process waits for its order."""
     own, workers = open_conversation()
     return _start("worker", Pipe(*own), workers)
 
@@ -160,6 +165,8 @@ class ClientsSide:
     """The process of ``pcevolve run --keeper``, and the conversation with the keeper.
 
     Attributes:
+        runner: The process with the network.
+        door: The conversation with the keeper.
         folder: Folder of the former socket file.
     """
 
@@ -178,7 +185,7 @@ class ClientsSide:
 
 
 def start_keepers_side() -> KeepersSide:
-    """Start the processes with private files; each waits for its orders."""
+    """Start the processes with private files. Each process waits for its orders."""
     own_keeper, keepers = open_conversation()
     own_judge, judges = open_conversation()
     own_decoder, decoders = open_conversation()
@@ -191,7 +198,7 @@ def start_keepers_side() -> KeepersSide:
 
 
 def start_clients_side(path: str) -> ClientsSide:
-    """Wait for the keeper at a socket file, and start the process with the network (``DoorError`` for no keeper)."""
+    """Wait for the keeper at a socket file, and start the process with the network (``DoorError`` without a keeper)."""
     door = open_pipe(knock(path))
     own, runners = open_conversation()
     reads, writes = map(os.dup, door.descriptors)
@@ -200,11 +207,11 @@ def start_clients_side(path: str) -> ClientsSide:
 
 
 started: list[Children] = []
-"""Children that the command's first line started, until the command takes them."""
+"""The processes that the command's first line started, until the command takes them."""
 sides: list[KeepersSide | ClientsSide] = []
 """The same for a command that is one side of a run."""
 demands: list[bool] = []
-"""Whether such a command was told that it must be confined."""
+"""Whether such a command must be confined."""
 
 
 def take_children() -> Children:
@@ -214,7 +221,7 @@ def take_children() -> Children:
 
 def _start(role: str, pipe: Pipe, *given: tuple[int, int]) -> Child:
     descriptors = [each for pair in given for each in pair]
-    # -P: otherwise Python imports first from the working directory, where anything may lie.
+    # Without -P Python would import first from the working directory, which may contain any file.
     command = [
         sys.executable,
         "-P",
@@ -225,10 +232,9 @@ def _start(role: str, pipe: Pipe, *given: tuple[int, int]) -> Child:
         role,
         str(os.getpid()),
     ]
-    # Libraries' output is not a result, so it goes to stderr. A runner shares no terminal or file with
-    # processes that hold private files: it could read what they print there, and how much. Nor does a
-    # decoder, which a foreign image may have taken over: it could send commands to the terminal, and has
-    # nothing to print.
+    # Libraries' output is not a result, so it goes to stderr. A runner shares no terminal or file with processes
+    # that hold private files, because it could read how much they print, and what. Neither does a decoder, which an
+    # image from outside may have taken over: it could send commands to the terminal, and has no reason to print.
     is_runner, is_decoder = role == "runner", role == "decoder"
     process = subprocess.Popen(  # noqa: S603 - this program
         [*command, *map(str, descriptors)],
@@ -245,7 +251,7 @@ def _start(role: str, pipe: Pipe, *given: tuple[int, int]) -> Child:
 
 
 def _describe_terminal() -> dict[str, str]:
-    """Return an environment in which a process that prints into a pipe formats for the terminal behind it."""
+    """Return an environment in which a process formats its output for the terminal, although it prints into a pipe."""
     if not os.isatty(2):
         return {**os.environ}
     return {**os.environ, "COLUMNS": str(os.get_terminal_size(2).columns), "FORCE_COLOR": "1"}

@@ -1,6 +1,6 @@
-"""Messages between two processes of one command: bounded lines of a name and a JSON value.
+"""Messages between two processes of one command: lines of bounded length, with a name and a JSON value.
 
-It uses the standard library alone. The reader decides what a line means, and whether it may come now.
+Only the standard library is used. The reader decides what a line means, and whether it may arrive now.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 MOST_BYTES = 128 * 2**20
-"""Most bytes of a line; a measurement in base64 is the longest."""
+"""Largest number of bytes of a line. The longest line is a measurement in base64."""
 
 
 class PipeError(Exception):
-    """The other process is gone, or its message is invalid."""
+    """The other process has ended, or its message is invalid."""
 
 
 class GoneError(PipeError):
@@ -26,7 +26,7 @@ class Pipe:
     """This process's ends of a conversation."""
 
     def __init__(self, reads: int, writes: int) -> None:
-        """Take the descriptor to read from and the one to write to."""
+        """Take one descriptor for reading and one for writing."""
         self.descriptors: Sequence[int] = (reads, writes)
         self._reader = os.fdopen(reads, "rb")
         self._writes = writes
@@ -64,19 +64,19 @@ class Pipe:
         return name, body
 
     def close(self) -> None:
-        """Close both ends; the other process then gets a ``GoneError``."""
+        """Close both ends. The other process then gets a ``GoneError``."""
         self._reader.close()
         os.close(self._writes)
 
 
 def open_conversation() -> tuple[tuple[int, int], tuple[int, int]]:
-    """Make two pipes; return for each of two processes the descriptors to read from and to write to."""
+    """Make two pipes. Return, for each of two processes, the descriptors for reading and for writing."""
     (first_reads, second_writes), (second_reads, first_writes) = os.pipe(), os.pipe()
     return (first_reads, first_writes), (second_reads, second_writes)
 
 
 def read_order(pipe: Pipe) -> Mapping[str, Any] | None:
-    """Wait for an order; None if the parent closed the pipe without one."""
+    """Wait for an order, or return None if the parent closed the pipe without one."""
     try:
         _, body = pipe.receive()
     except GoneError:

@@ -14,18 +14,18 @@ from typing import NamedTuple
 from pcevolve.public.processes.system_calls import NUMBERS, Argument, Profile
 
 ARCHITECTURES = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
-"""The kernel's numbers for architectures in the data that a filter sees."""
+"""The kernel's numbers of architectures in the data that a filter receives."""
 _SYSCALL_SECCOMP = {"x86_64": 317, "aarch64": 277}
 _SET_MODE_FILTER, _GET_ACTION_AVAILABLE, _TSYNC = 1, 2, 1
 _ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF_0000, 0x0005_0000, 0x8000_0000
 _REFUSED, _UNKNOWN = _ERRNO | errno.EPERM, _ERRNO | errno.ENOSYS
 _X32 = 0x4000_0000
-# Of linux/bpf_common.h: load a word, jump, and return.
+# From linux/bpf_common.h: load a word, jump, and return.
 _LOAD, _AND, _JUMP, _EQUAL, _ABOVE, _AT_LEAST, _RETURN = 0x20, 0x54, 0x05, 0x15, 0x25, 0x35, 0x06
 
 
 class Instruction(NamedTuple):
-    """An instruction of the kernel's classic BPF; jumps count the instructions that they skip."""
+    """An instruction of the kernel's classic BPF. A jump states the number of instructions that it skips."""
 
     code: int
     value: int
@@ -34,13 +34,13 @@ class Instruction(NamedTuple):
 
 
 def find_machine() -> str | None:
-    """Return the machine's name if its system calls are listed and this process is 64-bit; else None."""
+    """Return the machine's name if its system calls are listed and this process is 64-bit, and otherwise None."""
     machine = os.uname().machine
     return machine if machine in ARCHITECTURES and sys.maxsize > 2**32 else None
 
 
 def has_seccomp() -> bool:
-    """Ask the kernel whether it accepts filters."""
+    """Return True if the kernel accepts filters, according to the kernel itself."""
     machine = find_machine()
     if machine is None:
         return False
@@ -53,7 +53,7 @@ def has_seccomp() -> bool:
 def compile_filter(profile: Profile, machine: str) -> list[Instruction]:
     """Compile a profile to a filter program.
 
-    A profile may name calls that the machine lacks: they are not in its table and are skipped.
+    A profile may name calls that the machine lacks. They are not in its table and are skipped.
     """
     numbers = NUMBERS[machine]
     free = sorted(numbers[name] for name in profile.free if name in numbers)
@@ -82,7 +82,7 @@ def compile_filter(profile: Profile, machine: str) -> list[Instruction]:
 
 
 def _join(numbers: list[int]) -> Iterable[tuple[int, int]]:
-    """Yield the first and last number of each gapless row."""
+    """Yield the first and last number of each run of consecutive numbers."""
     first = last = numbers[0]
     for number in numbers[1:]:
         if number > last + 1:
@@ -113,7 +113,7 @@ def _lead(number: int, alternatives: list[Instruction]) -> list[Instruction]:
 
 
 def _meet(demands: tuple[Argument, ...]) -> list[Instruction]:
-    """Return code that allows a call if it meets all demands, and otherwise continues after itself."""
+    """Return code that allows a call if it meets all demands, and otherwise continues with the next instruction."""
     allowed = [Instruction(_RETURN, _ALLOW)]
     for demand in reversed(demands):
         allowed = _check(demand, len(allowed)) + allowed
@@ -121,7 +121,7 @@ def _meet(demands: tuple[Argument, ...]) -> list[Instruction]:
 
 
 def _check(demand: Argument, behind: int) -> list[Instruction]:
-    """Return code that continues if an argument meets a demand, else skips ``behind`` more instructions."""
+    """Return code that continues if an argument meets a demand, and otherwise skips ``behind`` more instructions."""
     count = len(demand.values)
     return [
         Instruction(_LOAD, 16 + 8 * demand.index + 4 * demand.high),
@@ -132,7 +132,7 @@ def _check(demand: Argument, behind: int) -> list[Instruction]:
 
 
 def install(program: list[Instruction], machine: str) -> None:
-    """Install a filter for all threads of this process, for good (``OSError`` if the kernel refuses)."""
+    """Install a filter for all threads of this process, permanently (``OSError`` if the kernel refuses)."""
     packed = b"".join(struct.pack("HBBI", each.code, *each[2:], each.value) for each in program)
     instructions = ctypes.create_string_buffer(packed, len(packed))
     described = struct.pack("HxxxxxxP", len(program), ctypes.addressof(instructions))

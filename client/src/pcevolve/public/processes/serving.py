@@ -1,8 +1,8 @@
-"""Start a server, or open a page, from a separate process, because a confined process starts no program.
+"""Start a server, or open a page, from a separate process, because a confined process cannot start programs.
 
-Both are started before. The server's, which is this file, reads command and log from a line of standard
-input. It ends the server when that input closes, which happens when the parent ends, even by ``kill -9``. The
-browser's knows only the page's address. It uses the standard library alone.
+Both helper processes are started before the confinement. The server's helper, which is this file, reads a command and a
+log file from one line of standard input. It ends the server when that input closes. This happens when the parent ends,
+even by ``kill -9``. The browser's helper receives only the page's address. Only the standard library is used.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def prepare_server() -> None:
 
 
 def start_server(command: Sequence[str], log: str) -> subprocess.Popen[bytes]:
-    """Start a server, with its output appended to a log; the guard process ends with it, and it with this process."""
+    """Start a server whose output is appended to a log. Return its guard process, which ends with the server.
+
+    The guard ends the server if this process ends.
+    """
     if not _waiting:
         prepare_server()
     process = _waiting.pop()
@@ -70,11 +73,11 @@ def stop_server(process: subprocess.Popen[bytes]) -> None:
 
 
 def guard() -> int:
-    """Run the command from standard input until that closes; return its exit code, or minus its signal."""
+    """Run the command from standard input until the input closes. Return its exit code, or minus its signal."""
     signal.signal(signal.SIGINT, lambda *_: None)  # the command gets Ctrl-C too; a handler is not inherited
     line = b""
     while not line.endswith(b"\n"):
-        # Unbuffered: a lock that a thread holds on sys.stdin would abort the interpreter.
+        # Unbuffered, because a lock that a thread holds on sys.stdin would abort the interpreter.
         if not (piece := os.read(0, 2**16)):
             return 0
         line += piece

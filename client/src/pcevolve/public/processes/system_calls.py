@@ -1,8 +1,8 @@
-"""The system calls that each kind of process may make; all others are refused. Numbers for x86_64 and aarch64.
+"""The system calls that each kind of process may make. All others are refused. Numbers are for x86_64 and aarch64.
 
-A listed system call that is not allowed fails with EPERM. An unlisted one fails with ENOSYS, as on a kernel
-that lacks it: newer variants such as ``openat2``, ``clone3`` and io_uring take their arguments from memory,
-where a filter cannot look.
+A listed system call that is not allowed fails with EPERM. An unlisted one fails with ENOSYS, as on a kernel that lacks
+it. Newer variants such as ``openat2``, ``clone3`` and io_uring are unlisted, because they take their arguments from
+memory, which a filter cannot read.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ NUMBERS: Mapping[str, Mapping[str, int]] = {
     machine: {row[0]: int(row[column]) for row in _ROWS if row[column] != "-"}
     for column, machine in ((1, "x86_64"), (2, "aarch64"))
 }
-"""By machine, the number of each system call that it has."""
+"""The number of each system call that a machine has, by machine."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """A demand on one half of a system call's argument: after masking, it equals one of some values.
+    """A demand on one half of a system call's argument: after masking, the half equals one of some values.
 
-    The kernel reads numbers and flags from the low half alone; pointers use both.
+    The kernel reads numbers and flags only from the low half. Pointers use both halves.
     """
 
     index: int
@@ -72,9 +72,9 @@ class Profile:
 
     Attributes:
         free: System calls that are allowed with any arguments.
-        demanding: Those that are allowed if all demands of one alternative are met.
+        demanding: System calls that are allowed if all demands of one alternative are met.
         connects: Whether it may open connections to the internet.
-        signals: Whether it may send signals to other processes, namely those in ``demanding``.
+        signals: Whether it may send signals to other processes, namely the ones listed in ``demanding``.
     """
 
     free: frozenset[str]
@@ -104,8 +104,8 @@ _FREE = frozenset(
 )
 _CLONE_THREAD, _NEW_NAMESPACES, _CLONE_PTRACE = 0x10000, 0x7E02_0000, 0x2000
 _O_ACCMODE, _O_TRUNC, _O_PATH = 0o3, 0o1000, 0o10000000
-# Opening with O_TRUNC for reading empties a file, which Landlock before version 3 does not prevent. Landlock
-# treats access mode 3 as neither reading nor writing. A descriptor by O_PATH is not checked at all.
+# Opening for reading with O_TRUNC empties a file, which Landlock before version 3 does not prevent. Landlock treats
+# access mode 3 as neither reading nor writing. It does not check a descriptor that O_PATH opens.
 _OPEN_FLAGS = (0o0, 0o1, 0o2, 0o1001, 0o1002), _O_ACCMODE | _O_TRUNC | _O_PATH
 _FCNTL = (0, 1, 2, 3, 1030, 1032)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC, F_GETPIPE_SZ
 _FCNTL_FLAGS = (4,)  # F_SETFL, which another process with the same open file would notice
@@ -121,7 +121,7 @@ _IOCTL = (
 _IOCTL_TERMINAL = (0x5402, 0x5403, 0x5404)  # TCSETS, TCSETSW, TCSETSF
 _IOCTL_FLAGS = (0x5421,)  # FIONBIO
 _PRCTL = (3, 15, 16, 21, 23, 39, 0x53564D41)  # what is asked, PR_SET_NAME and PR_SET_VMA: dumpable stays 0
-# Without MADV_MERGEABLE, COLD and PAGEOUT, among others, whose effects another process could observe.
+# MADV_MERGEABLE, COLD and PAGEOUT, among others, are left out, because another process could observe their effects.
 _MADVISE = (0, 1, 2, 3, 4, 8, 10, 11, 14, 15, 16, 17, 18, 19, 22, 23)
 _XCOMP = (0x1021, 0x1022, 0x1023)  # to ask for AMX; FS and GS are set by clone
 
@@ -164,7 +164,7 @@ _NETWORK: Mapping[str, tuple[Demands, ...]] = {
     ),
     "fcntl": ((Argument(1, _FCNTL + _FCNTL_FLAGS),),),
     "ioctl": ((Argument(1, _IOCTL + _IOCTL_FLAGS),),),
-    # The times of a file that it may open, not of a file that it only knows by name.
+    # A process may set the times of a file that it has opened, but not of a file given by name.
     "utimensat": (_null(1),),
 }
 _CONNECTIONS = frozenset(
@@ -174,15 +174,15 @@ _CONNECTIONS = frozenset(
 KEEPER = Profile(_FREE | {"flock"}, {**_DEMANDING, "fcntl": ((Argument(1, _FCNTL + _FCNTL_LOCKS),),)})
 """For a process with private files and no network.
 
-It must not change anything visible about a file that it shares, or may only read.
+It must not change anything visible about a file that it shares with other processes or may only read.
 """
 RUNNER = Profile(_FREE | _CONNECTIONS, {**_DEMANDING, **_NETWORK}, connects=True)
 """For a process with the network and no private files.
 
-It must not lock files: a lock on a file that the keeper can lock would carry bits between them.
+It must not lock files, because a lock on a file that the keeper can also lock would carry bits between them.
 """
 ACCEPTING = Profile(RUNNER.free | {"accept", "accept4"}, RUNNER.demanding, connects=True)
-"""A runner to which several owners connect, at a port that was opened before; it can open no other."""
+"""A runner to which several owners connect, at a port that was opened before. It can open no other port."""
 _OF_ONE_PROCESS = frozenset(
     """
     landlock_create_ruleset landlock_add_rule landlock_restrict_self
@@ -197,19 +197,19 @@ _WITH_TERMINAL: Mapping[str, tuple[Demands, ...]] = {
     "ioctl": ((Argument(1, _IOCTL + _IOCTL_FLAGS + _IOCTL_TERMINAL),),),
 }
 OFFLINE = Profile(_FREE | _OF_ONE_PROCESS, {**_DEMANDING, **_WITH_TERMINAL})
-"""An offline command of one process with a terminal. It may give up files later."""
+"""An offline command of one process with a terminal. It may give up access to files later."""
 _ONLINE = {name: demands for name, demands in _NETWORK.items() if name != "utimensat"}
 ONLINE = Profile(
     _FREE | _CONNECTIONS | _OF_ONE_PROCESS, {**_DEMANDING, **_ONLINE, **_WITH_TERMINAL}, connects=True
 )
-"""A command of one process that needs the network and has nothing private; it gives up files later.
+"""A command of one process that needs the network and has nothing private. It gives up access to files later.
 
-It may use locks, because no keeper is there that could signal by them.
+It may use locks, because there is no keeper that could send signals by them.
 """
 
 
 def may_signal(profile: Profile, pids: tuple[int, ...]) -> Profile:
-    """Extend a profile by signals to the process itself and to some others."""
+    """Allow a profile to send signals to the process itself and to some other processes."""
     own, *others = pids
     signals = {"kill": ((Argument(0, pids),),), "tgkill": ((Argument(0, (own,)),),)}
     return Profile(profile.free, {**profile.demanding, **signals}, profile.connects, bool(others))
