@@ -1,1 +1,1 @@
-"""Commands, library and launcher; they connect the other zones, and decide nothing."""
+"""Commands, library and launcher. They connect the other zones, and decide nothing about a run."""

@@ -1,6 +1,6 @@
 """``pcevolve fetch-encoder``: downloads published weights into the cache of their library.
 
-A run downloads nothing, as it talks to the configured API only. This process reads no private data.
+A run downloads nothing, because it connects to the configured API only. This process reads no private data.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def fetch_encoder(name: str) -> None:
 
 
 def _fetch_clip(name: str) -> None:
-    # This way of downloading needs more from the kernel than a confined process may have.
+    # This way of downloading needs system calls that a confined process does not have.
     os.environ["HF_HUB_DISABLE_XET"] = "1"
     import open_clip
     from huggingface_hub import constants
@@ -68,9 +68,9 @@ def _fetch_clip(name: str) -> None:
 
 @contextlib.contextmanager
 def _reaching(name: str, weights: str, url: str) -> Iterator[None]:
-    """Let a library download inside this block, with a time limit and its error in one line.
+    """Run a library's download inside this block, with a time limit and one-line errors.
 
-    The host is asked once beforehand, as the libraries retry for minutes when offline.
+    The host is contacted once beforehand, because the libraries retry for minutes when offline.
     """
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_TIMEOUT_S)

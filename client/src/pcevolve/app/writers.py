@@ -1,6 +1,6 @@
 """Language models on the owner's machine that write prompts (LE).
 
-They are read from disk, and get public words only.
+They are read from disk, and receive public words only.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pcevolve.errors import ModelError
 from pcevolve.public.encoders.pretrained import load_pretrained
 
 LONGEST: Final = 120
-"""Most tokens of an answer."""
+"""Largest number of tokens of an answer."""
 
 
 @dataclass(frozen=True, eq=False)
 class LocalWriter:
-    """Answers a question as a chat API does; the same words and seed give the same answer on one machine."""
+    """Answers a question as a chat API does; equal words and seed give the same answer on one machine."""
 
     network: Any = field(repr=False)
     tokenizer: Any = field(repr=False)
@@ -29,6 +29,7 @@ class LocalWriter:
         """Continue a question by at most ``LONGEST`` tokens, at temperature 1; ``ModelError`` if no room is left."""
         asked = self._spell(question)
         room = self._room(asked["input_ids"].shape[1])
+        # Forked, so that this seed does not change the process's other random numbers.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             written = self.network.generate(
@@ -51,7 +52,7 @@ class LocalWriter:
         return int(min(LONGEST, most - asked))
 
     def _spell(self, question: str) -> dict[str, Any]:
-        """Return token ids and mask: as a message if the model knows chats, else as text to continue."""
+        """Return token ids and mask; the question is a message if the model has a chat format, else plain text."""
         if self.tokenizer.chat_template is None:
             return dict(self.tokenizer(question, return_tensors="pt", return_token_type_ids=False))
         message = [{"role": "user", "content": question}]
@@ -63,7 +64,7 @@ class LocalWriter:
 
 
 def load_writer(source: str) -> LocalWriter:
-    """Load a model from a directory, or from the hub's cache; downloads nothing, and runs no code of the model.
+    """Load a model from a folder, or from the hub's cache; nothing is downloaded, and no code of the model is run.
 
     Raises:
         ModelError: The library or the files are missing, or the model is not a language model.

@@ -84,6 +84,7 @@ class Keeper:
             DataError: The private or the test data cannot be used.
             UsageError: The API's dialect lacks a capability, or options contradict each other.
         """
+        # First, because the padding of the first answer counts from here.
         self._began = time.monotonic()
         self._folder, self._screen, self._confinement = run.folder, screen, confinement
         made = MODALITIES[find_abilities(run.settings.provider.dialect).makes]

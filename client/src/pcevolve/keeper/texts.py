@@ -147,6 +147,7 @@ def _has_span(text: list[str], own: list[list[str]], length: int) -> bool:
 
 
 FEATURES = 2**12
+"""Number of hash buckets: few enough for dense rows, of 16 KiB each."""
 
 
 def hash_ngrams(texts: Sequence[Text | None]) -> NDArray[np.float32]:

@@ -107,6 +107,7 @@ class RunProgress:
         self._done += call.count
         if call.slot not in self._recorded:
             self._made += call.count
+        # Recorded calls take no time, so the estimate begins after them.
         elif not self._made:
             self._began = self._last
         self._iteration = min(call.iteration, self._plan.method.iterations)

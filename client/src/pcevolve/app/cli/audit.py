@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pcevolve.auditing import Audit
 
 UNFINISHED = 9
-"""Exit code of an audit that finds nothing broken in an unfinished run."""
+"""Exit code of an audit of an unfinished run in which nothing is broken."""
 VIEW = "not what this version makes from the record; --html writes the audit's own copy"
 UNREADABLE = "cannot be compared with a record that does not hold"
 UNVERIFIED = {
@@ -32,7 +32,7 @@ UNVERIFIED = {
     "preview.html": "the first images, for the owner to look at before anything is spent",
     "live.html": "the live view of the run, for the owner to watch",
 }
-"""Entries of a run's folder that do not follow from its record, or are views of it."""
+"""Entries of a run's folder that do not follow from its record, or are views of the record."""
 EncoderWeights = Annotated[
     str | None,
     Flag(
@@ -139,9 +139,9 @@ def pack(
 
 
 def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose: bool, more: str) -> None:
-    """Print an audit's findings, those against the run's privacy first; exit 1 if a claim does not hold.
+    """Print an audit's findings, those against the run's privacy first; exit with code 1 if a claim does not hold.
 
-    ``more`` says where to read more.
+    ``more`` tells where to read more.
     """
     holds = all(each.holds for each in audited.findings) and allowed
     if as_json:
@@ -178,7 +178,7 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
 
 
 def _spell(value: object) -> str:
-    """Spell a value of the plan for people; what is empty is none."""
+    """Return a value of the plan as text for people; an empty value becomes "none"."""
     if isinstance(value, dict):
         return ", ".join(f"{name.replace('_', ' ')} {_spell(each)}" for name, each in value.items()) or "none"
     if isinstance(value, list):
@@ -189,7 +189,7 @@ def _spell(value: object) -> str:
 
 
 def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
-    """Yield what left, under which guarantee, whether it holds, and what was not checked."""
+    """Yield what was sent, the guarantee, whether it holds, and what was not checked."""
     from pcevolve.app.cli.summary import describe_traffic
 
     if audited.summary is not None:
@@ -206,7 +206,8 @@ def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
         why = (("UNFINISHED", unfinished), ("NOT CHECKED", unchecked))
         text = "; ".join(f"{word}: {', '.join(claims)}" for word, claims in why if claims)
         yield "holds", text or "the run is INSECURE"
-    # The pages that people read; another version of the client may have made them, so it is no fault of the record.
+    # Pages for people: another version of the client may have made them, so a difference is no fault of the
+    # record.
     changed = [each for each in audited.unverified if _is_view(each)]
     if changed:
         title = "not checked" if audited.broken else "DIFFERS"
@@ -223,12 +224,12 @@ def _say_view(audited: Audit) -> str:
 
 
 def _is_view(name: str) -> bool:
-    """True for a card or page that an audit can render, so that one that was left unverified differs."""
+    """True for a card or page that an audit renders itself; if it is unverified, it differs from the audit's own."""
     return UNVERIFIED.get(name) == VIEW or name.endswith("/README.md")
 
 
 def _exit_code(audited: Audit, allowed: bool) -> int:
-    """Return the exit code of an audit with faults: a different one if nothing is broken, but something is missing."""
+    """Return the exit code of an audit with faults; it differs if nothing is broken, and something is missing."""
     if audited.broken or not allowed:
         return 1
     if audited.unfinished:

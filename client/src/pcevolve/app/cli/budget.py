@@ -1,4 +1,4 @@
-"""``pcevolve budget``: what a run would cost, what was spent, and on which data."""
+"""``pcevolve budget``: what a run would cost, and what was spent on which data."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
 
 
 def _spell_total(known: LedgerBook) -> str:
-    """State what the most exposed subject bears over all runs, and what an attacker makes of it."""
+    """State the ε of all runs on the most exposed subject, and what an attacker can infer with it."""
     cap = known.cap()
     delta = USUAL_DELTA if cap is None else cap.delta
     from pcevolve.public.dp.accountants import epsilon
@@ -144,7 +144,7 @@ def budget_cap(
 
 
 def _say_used_up(known: LedgerBook, cap: Budget) -> str:
-    """Say that runs have already spent a cap; empty if they have not."""
+    """Return a remark that runs have already spent a cap; empty if they have not."""
     from pcevolve.public.dp.accountants import epsilon
 
     try:
@@ -161,14 +161,14 @@ def _say_used_up(known: LedgerBook, cap: Budget) -> str:
 
 
 def _allows_more(before: Budget | None, wanted: Budget, used: bool) -> bool:
-    """True if runs may spend more under the new cap."""
+    """True if the new cap lets runs spend more."""
     if before is None:
         return used
     return wanted.epsilon > before.epsilon or wanted.delta > before.delta
 
 
 def _require_agreement(change: str) -> None:
-    """Ask at a terminal for permission to spend more; elsewhere refuse, as nobody can answer."""
+    """Ask at a terminal for permission to spend more; elsewhere refuse, because nobody can answer."""
     if not sys.stdin.isatty():
         raise UsageError(f"{change}: confirm it at a terminal, or with --yes")
     if not click.confirm(f"{change}. Let runs reveal more about the same people?", err=True):
@@ -204,7 +204,7 @@ def budget_history(
         return
     headings = ("no.", "time", "run", "round", "mechanism", "parameter", "count", "noise", "epsilon so far")
     cells = [_list_cells(row) for row in rows]
-    # A release may have several events; its number stands at the first.
+    # A release may have several events; its number is shown only in the first one's row.
     for row, before in zip(cells[:0:-1], cells[-2::-1], strict=True):
         if row[0] == before[0]:
             row[:3] = ["", "", ""]
@@ -231,7 +231,7 @@ def budget_export(
 
 
 def tell_missing(path: Path | None, *, as_json: bool = False) -> bool:
-    """Say that there is no ledger yet, which is no error, and return True; False if there is one."""
+    """Report that there is no ledger yet, which is no error, and return True; return False if there is one."""
     from pcevolve.keeper.ledger.creation import describe_missing, is_there
     from pcevolve.public.config.files import find_ledger
 
@@ -247,10 +247,10 @@ def tell_missing(path: Path | None, *, as_json: bool = False) -> bool:
 def open_ledger(
     path: Path | None, writes: Iterable[Path] = (), *, with_runs: bool = False
 ) -> Iterator[LedgerBook]:
-    """Open an existing ledger, the default one if None, and keep access to its files only (``LedgerError``).
+    """Open an existing ledger, by default the usual one, and give up access to all other files (``LedgerError``).
 
     Args:
-        with_runs: Whether the folders of its runs are read, too.
+        with_runs: Whether to keep access to the folders of the ledger's runs.
     """
     from pcevolve.app.session.access import list_ledger_folders
     from pcevolve.keeper.ledger.creation import list_run_folders, require_there
@@ -266,7 +266,7 @@ def open_ledger(
 
 
 def _list_cells(row: HistoryRow | Cap) -> list[str]:
-    """Return an event of a release, or a cap, in the columns of the history."""
+    """Return an event of a release, or a cap, as the columns of the history."""
     from pcevolve.keeper.ledger.entries import Cap
 
     begins = str(row.number), format_time(row.time)
@@ -283,7 +283,7 @@ def _tell_waiting(message: str) -> None:
 
 
 def _as_json(row: RunRow | HistoryRow | Cap) -> dict[str, Any]:
-    """Return a row for JSON; infinity, an unbounded loss, becomes null."""
+    """Return a row as JSON; infinity, an unbounded loss, becomes null."""
     from pcevolve.keeper.ledger.entries import Cap
 
     if isinstance(row, Cap):
@@ -293,7 +293,7 @@ def _as_json(row: RunRow | HistoryRow | Cap) -> dict[str, Any]:
 
 
 def _cells(row: RunRow) -> tuple[str, str, str, str]:
-    """Return a run in a few columns: its start, what it was, its data, and what it has spent."""
+    """Return a run in a few columns: its start, its identity, its data, and its spending."""
     from pcevolve.public.publish.loss import PrivacyLoss  # NumPy takes a moment to load
 
     name = f"{row.folder or 'a folder that the ledger does not know'}\n{row.domain}".strip()

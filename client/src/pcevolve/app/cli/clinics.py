@@ -1,4 +1,4 @@
-"""``pcevolve clinics``: an owner's key, and the roster on which all owners agree; ``pcevolve join``: take part."""
+"""``pcevolve clinics``: an owner's key, and the roster that all owners agree on. ``pcevolve join``: take part."""
 
 from __future__ import annotations
 

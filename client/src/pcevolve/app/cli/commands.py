@@ -116,14 +116,14 @@ COMMANDS = {
         "Write the report of a finished run again, as this version of pcevolve would write it.",
     ),
 }
-"""The module of each command, and the first sentence of its help."""
+"""Each command's module, and the first sentence of its help."""
 
 
 class Commands(GroupWithHeadings):
     """All commands. Listing them imports none of their modules, some of which take seconds."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Carry out a command. ``StoppedError``: a person stopped it."""
+        """Execute a command; raise ``StoppedError`` if a person stops it."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -132,7 +132,7 @@ class Commands(GroupWithHeadings):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command by name, or suggest a similar one: click itself knows only imported commands."""
+        """Find a command by name, or suggest a similar name; click alone sees only imported commands."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
@@ -143,7 +143,7 @@ class Commands(GroupWithHeadings):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command; None if there is none of that name."""
+        """Import a command; None if there is none with that name."""
         if cmd_name not in COMMANDS:
             return None
         module, _, function = COMMANDS[cmd_name][0].partition(":")
@@ -179,9 +179,9 @@ app = Commands(
 
 
 def carry_out(command: click.Command, arguments: Sequence[str] | None = None) -> None:
-    """Run a command; print every expected error as one line on stderr, and exit with its code."""
-    # Otherwise Torch's threads spin while they wait for each other; on a shared machine this costs more than
-    # the work.
+    """Run a command; print every expected error as one line on stderr, and exit with the error's code."""
+    # Otherwise torch's threads spin while they wait, which on a shared machine costs more than the work
+    # itself.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     keep_quiet()
     try:

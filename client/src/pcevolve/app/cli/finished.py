@@ -276,12 +276,12 @@ def _show(found: dict[str, Any]) -> None:
 
 
 def _compare_classifier(classifier: dict[str, Any], found: dict[str, Any], nouns: Nouns) -> str:
-    """Say how accurate the released means are as a classifier, and whether they beat the dataset and guessing."""
+    """State the accuracy of the released means as a classifier, and whether it exceeds the dataset's and chance."""
     accuracy = classifier["dataset"]["accuracy"]["mean"]
     text = f"released class means used directly as a classifier (no training {nouns.many}): {accuracy:.1%}"
     trained = [each["dataset"]["accuracy"]["mean"] for each in found["judges"]]
     chance, tests = found["chance"], found[f"test_{nouns.many}"]
-    # Two standard errors of as many guesses: guessing alone seldom reaches this.
+    # Two standard errors above chance: guessing alone seldom reaches this accuracy.
     by_luck = chance + 2 * math.sqrt(chance * (1 - chance) / tests)
     if trained and accuracy > max(*trained, by_luck):
         text += f"\nthat is better than training on the {nouns.many}: pcevolve classify RUN FILES"
@@ -289,7 +289,7 @@ def _compare_classifier(classifier: dict[str, Any], found: dict[str, Any], nouns
 
 
 def _accuracies(found: dict[str, Any]) -> Table:
-    """Return a table with a row for each training set, so that any number of classes fits a terminal."""
+    """Return a table with one row per training set, so that any number of classes fits a terminal."""
     from rich.table import Table
 
     table = Table("judge", "trained on", "accuracy", title="Accuracy, % (s.e. over seeds of the head)")
@@ -309,7 +309,7 @@ def _accuracies(found: dict[str, Any]) -> Table:
 
 
 def _by_class(row: dict[str, Any], classes: list[str]) -> str:
-    """Describe in a line how accurate a judge trained on the dataset is on each class."""
+    """Describe the accuracy on each class of a judge trained on the dataset, in one line."""
     own = row["dataset"]
     text = ", ".join(
         f"{label} {100 * own['per_class'][label]:.0f}" for label in classes if label in own["per_class"]
@@ -318,7 +318,7 @@ def _by_class(row: dict[str, Any], classes: list[str]) -> str:
 
 
 def _describe_distances(row: dict[str, Any]) -> list[str]:
-    """Describe a judge's distances and memorisation, in lines."""
+    """Describe a judge's distances and the dataset's memorisation, in lines."""
     lines = []
     if distances := row.get("distances"):
         few = " (few images: compare only with sets of the same size)" if distances["few"] else ""

@@ -50,7 +50,7 @@ def init(
 
 
 MOST_LINES = 20
-"""Most faults and warnings that are listed one by one."""
+"""Largest number of faults and warnings that are listed one by one."""
 STAYS = "Nothing was sent or spent. These counts are private: they stay on this machine."
 
 
@@ -107,7 +107,7 @@ def check(
         click.echo(json.dumps(found.as_dict(), indent=1))
     else:
         _show(folder, found, made.nouns.many)
-        # With one class there is nothing to tell apart, and other methods release no means.
+        # With one class nothing has to be told apart, and other methods release no means.
         if (
             found.fit
             and len(found.labels) > 1
@@ -120,7 +120,7 @@ def check(
             if write_unit_map is not None and settings.data.unit_map is None:
                 options["unit_map"] = write_unit_map
             given = " ".join(_spell_options(settings.data, options, overrides, config))
-            # Options that a file sets already are not asked for again.
+            # Options that a configuration file already sets need not be typed again.
             of_chat = dialect_flag or settings.provider.dialect == "chat"
             left = {**LEFT_OF_TEXTS, **LEFT} if of_chat else LEFT
             rest = "".join(f" {option}" for name, option in left.items() if name not in asked)
@@ -133,7 +133,7 @@ def check(
 
 
 def _note_domain(settings: RunConfig, asked: Mapping[str, object]) -> None:
-    """Say which domains the bundled model draws, if a run would ask it for another one."""
+    """State which domains the bundled model draws, if a run would request another domain from it."""
     from pcevolve.wire.console import PUBLIC_IMAGES, warn_of_domain
 
     if settings.provider.model != BUNDLED or settings.data.from_run is not None:
@@ -145,7 +145,7 @@ def _note_domain(settings: RunConfig, asked: Mapping[str, object]) -> None:
 
 
 def _show(folder: Path, found: Checkup, many: str) -> None:
-    """Print the table, and what has to be corrected."""
+    """Print the table, and the faults to correct."""
     from rich.console import Console
 
     from pcevolve.public.screen import NARROW, print_table
@@ -156,7 +156,7 @@ def _show(folder: Path, found: Checkup, many: str) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     for word, lines in (("fix", found.faults), ("note", found.warnings)):
         for line in lines[:MOST_LINES]:
-            # Wrapped between words at a terminal; unwrapped in a file or a pipe.
+            # Wrapped at a terminal, and unwrapped in a file or a pipe.
             console.print(f"{word}: {printable(line)}", soft_wrap=not console.is_terminal)
         if len(lines) > MOST_LINES:
             click.echo(f"{word}: and {len(lines) - MOST_LINES} more")
@@ -164,7 +164,7 @@ def _show(folder: Path, found: Checkup, many: str) -> None:
 
 
 def _show_outlook(classes: int, meant: OwnerData) -> None:
-    """Print which classes a run could tell apart, with these images and with more of them."""
+    """Print which classes a run could tell apart, with this number of images and with more."""
     from pcevolve.app.first.pricing import EPSILONS, compare_budgets
     from pcevolve.public.screen import NARROW, print_table
 
@@ -175,17 +175,17 @@ def _show_outlook(classes: int, meant: OwnerData) -> None:
 
 
 LEFT = {"domain": "--domain WORDS", "out": "--out RUN"}
-"""Options that a run needs, and ``check`` does not."""
+"""Options that a run needs in addition to those of ``check``."""
 LEFT_OF_TEXTS = {"model": "--model bundled-text"}
-"""The model's name in ``pcevolve-server serve --model text:bundled``: the default model makes images."""
+"""The model's name at ``pcevolve-server serve --model text:bundled``; the default model makes images."""
 
 
 def _spell_options(
     meant: OwnerData, flags: Mapping[str, object], overrides: Sequence[str] | None, config: Path | None
 ) -> Iterator[str]:
-    """Yield all given options: a run without one of them may send what its owner wants to hide.
+    """Yield all given options, because a run without one of them may send what its owner wants to hide.
 
-    Environment variables are left out, as they stay set.
+    Environment variables are left out, because they stay set.
     """
     if meant.subsample is None:  # with a subsample, the shots follow from the given options
         yield f"--shots {meant.shots}"
@@ -242,8 +242,8 @@ def prompts(
     A run uses the file as provider.prompts.
     """
     names = _name_classes(labels, private)
-    # A process with the network gets no private files; the output folder is listed only, as private files may
-    # lie there.
+    # A process with the network gets no private files. It may only list the output folder, where some may
+    # lie.
     leave_files([local, api_key_file], lists=[out.absolute().parent], fills=[out.absolute().parent])
     from pcevolve.app.first import prompts as prompt_writing
     from pcevolve.public.config.files import spell_prompts
@@ -251,7 +251,7 @@ def prompts(
     from pcevolve.public.run.progress import error_console, show_work
 
     prompt_writing.require_words(domain, names)
-    # Checked before a language model is asked, which may cost money.
+    # Checked before a language model is used, which may cost money.
     prompt_writing.refuse_overwriting(out, force)
     writer = _writer(api, model, api_key_file, local)
     if writer is None:
@@ -270,7 +270,7 @@ def prompts(
 
 
 def _name_classes(labels: str, private: Path | None) -> list[str]:
-    """Return the given names, or those of class folders as a run takes them; ``UsageError`` for both or neither."""
+    """Return the given names, or the class folders' names as a run uses them; ``UsageError`` for both or neither."""
     if labels and private is not None:
         raise UsageError("give the classes with --labels or --private")
     if private is None:
@@ -340,7 +340,7 @@ def fetch_encoder(
 
 
 NEEDED = {"private": "digits", "domain": "anything", "out": "."}
-"""Values of options that every run needs; here they are ignored."""
+"""Values of options that every run needs; they have no effect here."""
 
 
 ASKED = [
@@ -348,7 +348,7 @@ ASKED = [
     for each in run_options()
     if each.has_flag and each.section in ("provider", "encoder") and each.name not in ("yes", "max_cost")
 ]
-"""Options that say what a run would use of this machine, or which API it would ask."""
+"""Options that determine what a run would use of this machine, and which API it would contact."""
 
 
 @takes(ASKED)
@@ -369,7 +369,7 @@ def doctor(
     from pcevolve.public.config.config import RunConfig
 
     settings = RunConfig.of({**NEEDED, **asked})
-    # /sys says which networks are up.
+    # /sys lists the networks that are up.
     leave_files([settings.encoder.weights, settings.provider.api_key_file, settings.provider.ca_file, "/sys"])
     from rich.console import Console
 

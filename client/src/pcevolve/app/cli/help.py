@@ -21,7 +21,7 @@ from pcevolve.errors import UsageError
 from pcevolve.public.config.table import run_options
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
-"""Settings of a command with both help flags, and a page up to 120 columns wide."""
+"""Settings of a command: both help flags, and a page up to 120 columns wide."""
 Rows: TypeAlias = Iterable[tuple[str, str]]
 
 
@@ -29,7 +29,7 @@ class CommandWithHeadings(click.Command):
     """A command whose options are listed under headings."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse a command line; for an option without a flag, say how it is given (``UsageError``)."""
+        """Parse a command line; for an option without a flag, name the right form (``UsageError``)."""
         known = {flag for each in self.params for flag in each.opts}
         strange = [
             word
@@ -53,7 +53,7 @@ class CommandWithHeadings(click.Command):
 
 
 class GroupWithHeadings(click.Group):
-    """A group of commands with a line for each."""
+    """A group of commands, whose help has one line for each."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, in the order in which they were added."""
@@ -82,7 +82,7 @@ class GroupWithHeadings(click.Group):
 
 
 def make_command(name: str, function: Function) -> click.Command:
-    """Return a command for a function, by its signature and docstring."""
+    """Return a command for a function, made from its signature and docstring."""
     return CommandWithHeadings(
         name,
         callback=make_callback(function),

@@ -1,4 +1,4 @@
-"""The command line's entry: a command without network use gives the network up before anything else is imported."""
+"""The command line's entry point. A command that needs no network gives it up before anything else is imported."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from pcevolve.public.processes.serving import prepare_browser, prepare_server
 OFFLINE = frozenset(
     "audit audit-dp budget check classify clinics compare evaluate export init pack plan report status".split()  # noqa: SIM905
 )
-"""Commands that open no socket and start no program; the kernel enforces this where it can."""
+"""Commands that open no socket and start no program; the kernel enforces this if it can."""
 ONLINE = frozenset({"doctor", "fetch-encoder", "prompts"})
-"""Commands that need the network and nothing private; ``prompts`` only with ``--api``."""
+"""Commands that need the network and no private files; ``prompts`` only with ``--api``."""
 APART = frozenset({"demo", "join", "preview", "run"})
-"""Commands whose work is done by other processes; their own process needs no network either."""
+"""Commands whose work other processes do, so that their own process needs no network either."""
 
 STOPPED = 130
 """Exit code after Ctrl-C."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command ``pcevolve``, in UTF-8 in any locale: class names are folder names, which go on record.
+    """Run the command ``pcevolve``, in UTF-8 in any locale, because class names are folder names and are recorded.
 
     Args:
-        arguments: Used instead of the process's own. The process then belongs to another program, and is not
-            confined.
+        arguments: Replace the process's own arguments. The process then belongs to another program, and is
+            not confined.
     """
     if arguments is not None:
         from pcevolve.app.cli.commands import app, carry_out
@@ -66,9 +66,10 @@ def _carry_out_own() -> None:
 
 
 def _leave_at_once() -> NoReturn:
-    """End the process as after Ctrl-C.
+    """End the process with the exit code of Ctrl-C.
 
-    To tidy up what torch has loaded takes a second, on a busy machine several. A process with children has loaded none.
+    A normal exit would unload torch, which takes a second, on a busy machine several. A process with
+    children has not loaded torch.
     """
     if launcher.started or launcher.sides:
         sys.exit(STOPPED)
@@ -78,7 +79,7 @@ def _leave_at_once() -> NoReturn:
 
 
 def _prepare(command: str, is_demanded: bool) -> None:
-    """Start the processes that a command needs, and give up this process's network if it needs none."""
+    """Start the processes that a command needs; if the command needs no network, give it up."""
     options = {each.partition("=")[0] for each in sys.argv}
     doors = _find_values("--keeper") if command == "run" else []
     if doors and not {"--help", "-h"} & options:
@@ -86,7 +87,7 @@ def _prepare(command: str, is_demanded: bool) -> None:
     keeps = command == "keeper" or (command == "join" and bool(_find_values("--socket")))
     try:
         if (keeps or doors) and not {"--help", "-h"} & options:
-            # Whether containers confine it is known only when both sides connect.
+            # Whether containers confine the client is known only when both sides connect.
             launcher.demands.append(is_demanded)
             launcher.sides.append(
                 launcher.start_clients_side(doors[0]) if doors else launcher.start_keepers_side()
@@ -113,7 +114,7 @@ def _prepare(command: str, is_demanded: bool) -> None:
 
 
 def _refuse_more_options() -> None:
-    """Refuse options that the keeper of this run has, before it is waited for."""
+    """Refuse options that belong to this run's keeper, before waiting for the keeper."""
     given = (each.partition("=")[0] for each in sys.argv[2:] if each.startswith("-"))
     if others := [each for each in given if each not in BESIDE_KEEPER]:
         print(f"error: {others[0]}: {KEEPER_HAS_REST}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Turn declared options into a command's parameters: names, help and defaults are read from the declarations."""
+"""Turn declared options into a command's parameters; names, help and defaults come from the declarations."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def leave_files(
 
 
 def require_run(folder: Path) -> None:
-    """Refuse a folder that is no run's, or another version's, before slow imports (``UsageError``)."""
+    """Refuse a folder without a run, or with another version's run, before slow imports (``UsageError``)."""
     from pcevolve.public.run.folder import RunFolder
 
     RunFolder(folder).require_transcript()
@@ -83,10 +83,10 @@ Overrides = Annotated[
 
 
 def takes(options: Iterable[Option]) -> Callable[[Command], Command]:
-    """Add a flag for each of some options to a command's own parameters.
+    """Add a flag for each of the given options to a command's own parameters.
 
-    The command gets them as keywords, as text: the model checks them, wherever they come from. An option that
-    was not given is None.
+    The command receives the options as keywords, as text, because the model checks them wherever they come
+    from. An option that was not given is None.
     """
 
     def extend(command: Command) -> Command:

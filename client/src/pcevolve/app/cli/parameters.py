@@ -31,14 +31,14 @@ class Flag:
     """Describes a parameter that is given by a flag.
 
     Attributes:
-        flags: Its names; if there are none, the parameter's name.
-        help: Its help text.
-        metavar: Its value in the help; by its type if None.
-        min: Least value of a number.
-        max: Most value of a number.
-        heading: Its heading in the help.
-        complete: Returns a shell's completions for the typed part of its value.
-        shows_default: Whether its default is shown in the help.
+        flags: Names of the flag; if there are none, the parameter's name is used.
+        help: Help text.
+        metavar: Placeholder of the value in the help; None to derive it from the type.
+        min: Smallest value of a number.
+        max: Largest value of a number.
+        heading: Heading in the help.
+        complete: Returns a shell's completions for the typed part of the value.
+        shows_default: Whether the help shows the default.
     """
 
     flags: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ def list_parameters(function: Function) -> list[click.Parameter]:
 
 
 def make_callback(function: Function) -> Function:
-    """Return the function as click calls it; pass the context if it asks for it."""
+    """Return the function as click calls it; pass click's context if the function has a parameter for it."""
     if any(each.name == "context" for each in inspect.signature(function).parameters.values()):
         return lambda **values: function(click.get_current_context(), **values)
     return function
@@ -95,7 +95,7 @@ def _make_parameter(declared: inspect.Parameter) -> click.Parameter:
     is_list = get_origin(annotation) is list
     kind = get_args(annotation)[0] if is_list else annotation
     required = declared.default is declared.empty
-    # No default where there is none: click takes None for the value of a required parameter.
+    # No default if there is none: click would take None for the value of a required parameter.
     usual = {} if required or is_list else {"default": declared.default}
     if isinstance(note, PositionalArgument):
         ending = f"{note.metavar}{'...' * is_list}"

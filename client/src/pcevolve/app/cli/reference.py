@@ -1,4 +1,4 @@
-"""Write all options: as a page for readers, as a table for the command line, and as keywords for editors."""
+"""Write all options as a page for readers, as a table for the command line, and as keywords for editors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ are part of the public plan. *Resume* options may change when a run is continued
 
 
 def write_reference() -> str:
-    """Return the whole page."""
+    """Return the text of the page."""
     return "\n".join([INTRODUCTION, *_sections()])
 
 
@@ -70,7 +70,7 @@ def _row(option: Option) -> str:
 
 
 def _value(option: Option) -> str:
-    """Return what the option takes: a kind, or the choices; and its bounds."""
+    """Return the type or choices of an option's value, and its bounds."""
     kind = ", ".join(f"`{choice}`" for choice in option.choices) if option.choices else option.kind
     return ", ".join(part for part in (kind or "switch", option.bounds and f"`{option.bounds}`") if part)
 
@@ -79,7 +79,7 @@ def _cells(*texts: str) -> str:
     return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
 
 
-HEAD = '''"""Keywords of ``pcevolve.evolve`` and ``pcevolve.plan``, an option each; generated from their declarations.
+HEAD = '''"""Keywords of ``pcevolve.evolve`` and ``pcevolve.plan``, one per option, generated from the declarations.
 
 ``make docs-options`` writes this file.
 """
@@ -96,23 +96,23 @@ Exact: TypeAlias = float | str | Fraction
 
 
 class RunOptions(TypedDict, total=False):
-    """All options of a run but those that ``evolve`` names itself; docs/options.md says what each is for."""
+    """All options of a run except the parameters of ``evolve``; docs/options.md explains each."""
 '''
 OF_A_PLAN = '''
 
 class PlanOptions(TypedDict, total=False):
-    """All options of ``plan`` but the method, as ``pcevolve budget plan --help`` tells them."""
+    """All options of ``plan`` except the method; ``pcevolve budget plan --help`` explains each."""
 '''
 NAMED = frozenset({"private", "domain", "epsilon", "out", "api", "dialect", "model", "api_key_file"})
-"""Options that ``evolve`` or its ``Provider`` names itself."""
+"""Options that are parameters of ``evolve`` or of its ``Provider``."""
 TYPES = {"int": "int", "number": "float", "path": "AnyPath", "text": "str"}
 PATHS = frozenset({"test", "prompts", "encoder_weights"})
-"""Options of type text that are paths, or names of public data."""
+"""Text options that are paths, or names of public data."""
 EXACT = frozenset({"lifetime_epsilon", "epsilon", "noise_multiplier"})
 
 
 def write_keywords() -> str:
-    """Return the whole module."""
+    """Return the text of the module."""
     run = [option for option in list_options(RunConfig) if option.name not in NAMED]
     planned = [option for option in list_options(PlannedRun) if option.name != "method"]
     return "\n".join([HEAD, *map(_keyword, run), OF_A_PLAN, *map(_keyword, planned), ""])

@@ -1,4 +1,4 @@
-"""``pcevolve run``, ``preview`` and ``demo``: options in, a summary or a page out."""
+"""``pcevolve run``, ``preview`` and ``demo``: they turn options into a run, and print its summary or page."""
 
 from __future__ import annotations
 
@@ -143,7 +143,8 @@ def run(
         return
     request = _ask(context, {**options, "from_run": start}, overrides, config, resume, clinics=clinics)
     door = _find_door(request.settings.data.private, listen, certificate, certificate_key)
-    # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
+    # Imported late: an HTTP client, SciPy, and for accuracies torch take seconds, and nothing above needs
+    # them.
     from pcevolve.app.session.staff import carry_out
     from pcevolve.public.run.progress import Audience
 
@@ -151,7 +152,7 @@ def run(
 
 
 def _add_owners(wanted: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return a coordinator's options: the roster sets those of private data (``UsageError`` if they are given too)."""
+    """Return a coordinator's options; the roster sets those of private data (``UsageError`` if they are given too)."""
     from pcevolve.public.clinics.roster import Roster
     from pcevolve.public.config.options import spell_flag
 

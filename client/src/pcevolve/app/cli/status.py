@@ -1,4 +1,4 @@
-"""``pcevolve status``: how far each run of a ledger is, and how to continue an unfinished one."""
+"""``pcevolve status``: the progress of each run of a ledger, and how to continue an unfinished one."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _describe(row: RunRow, ledger: LedgerBook) -> dict[str, Any]:
                     own = f"the pcevolve join that it began with, --out {row.folder}"
                     goes_on = folder.resume_command if run.plan.clinics is None else own
                     state, more = "unfinished", {"goes_on": goes_on}
-    # Damaged, or made by another version; the other runs are still listed.
+    # The run is damaged, or made by another version; the other runs are still listed.
     except (ClientError, OSError) as error:
         state, more = "unreadable", {"fault": str(error)}
     return {

@@ -1,6 +1,6 @@
 """The result of a finished run, in lines for its owner.
 
-Loads no NumPy, as the command that prints it has none.
+Nothing here loads NumPy, because the command that prints the result does not need it otherwise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pcevolve.public.transcript.layout import CLASSIFIER, RELEASE
 
 
 def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield the result, what left, what was spent, whether it is useful, and what to do next."""
+    """Yield the result, what was sent and spent, the dataset's usefulness, and the next steps."""
     kind = read_kind(summary)
     for mark in summary["marks"]:
         yield "WARNING", mark
@@ -52,7 +52,7 @@ def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def describe_traffic(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield how much was sent, and its price in privacy."""
+    """Yield how much was sent, and the privacy that it cost."""
     bill = f"; {summary['bill']}" if "at no charge" not in summary.get("bill", "at no charge") else ""
     back = f"{spell_size(summary['bytes_received'])} came back"
     yield (
@@ -63,7 +63,7 @@ def describe_traffic(summary: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def describe_accuracies(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield each set's accuracy by a judge that did not vote, or else by one that did."""
+    """Yield each set's accuracy by a judge that did not vote; without such a judge, by one that did."""
     rows = [row for row in summary.get("accuracy", ()) if not row["voted"]] or [*summary.get("accuracy", ())]
     for row in rows[:1]:
         parts = [f"{words} {100 * row[name]['mean']:.0f} %" for name, words in SETS.items() if name in row]
@@ -114,7 +114,7 @@ def _read_assessment(summary: Mapping[str, Any]) -> Assessment | None:
 
 
 def detail_result(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield the figures of a finished run that ``summarise`` leaves out, with those of every judge."""
+    """Yield the figures of a finished run that ``summarise`` leaves out, with every judge's accuracies."""
     kind = read_kind(summary)
     yield "rounds", f"{summary['iterations']}, by method {summary['method']}"
     if (assessed := _read_assessment(summary)) is not None:
@@ -134,7 +134,7 @@ SCORED = ("initial", "final", "random")
 
 
 def _say_accuracy(row: Mapping[str, Any]) -> str:
-    """Describe one judge's accuracy for each set: the prompt's images, the dataset, and in a demo its control."""
+    """Describe one judge's accuracy for each set: the prompts' images, the dataset, and in a demo the control's."""
     sets = [name for name in SCORED if name in row]
     text = ", ".join(f"{name} {row[name]['mean']:.1%} ± {row[name]['sem']:.1%}" for name in sets)
     flattered = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""

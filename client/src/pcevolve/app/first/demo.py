@@ -1,11 +1,12 @@
-"""The demonstration: server, run, control and figures on this machine alone, of a size that it can make in the time.
+"""The demonstration: server, run, control and figures on this machine alone, sized to fit the time.
 
-A short run from prompts alone measures how fast the bundled model draws here. All other work has a fixed
-time, as it gains nothing from a processor's units for networks; a slow machine needs more for it, too.
+A short run from prompts alone measures how fast the bundled model draws here. All other work is assumed to
+take a fixed time, because it does not use a processor's units for neural networks. A slow machine needs
+more time for it.
 
-The private data are pictures of four kinds of blood cells, or definitions of three kinds of nouns, under
-labels that the provider does not understand. So prompts alone do badly, as in medicine and industry. The data
-are public, so this run's figures about them may be shown.
+The private data are pictures of four kinds of blood cells, or definitions of three kinds of nouns. The
+provider does not understand their labels. Prompts alone therefore do badly, as in medicine and industry.
+The data are public, so this run's figures about them may be shown.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ from pcevolve.wire.console import describe_plan
 SECONDS = 60.0
 """Intended length of the demonstration after installation, on two idle cores."""
 CANDIDATES = (40, 30, 20)
-"""Candidates of each class; fewer tell little."""
+"""Possible numbers of candidates per class; with fewer, accuracies mean little."""
 IMAGES = 28
-"""Images that the run and its control request for each candidate of a class."""
+"""Time of all other work on two cores: server start, imports, embedding, and training judges (nearly half)."""
 OVERHEAD_SECONDS = 38.0
-"""All other work on two cores: starting the server, imports, embedding, and training judges, which is nearly half."""
+"""Number of images that the run and its control request per candidate of a class."""
 OVERHEAD_IMAGES = 750
-"""On a slow machine, all other work takes as long as this many images."""
+"""On a slow machine, all other work takes as long as drawing this number of images."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,9 @@ class Demonstration:
 
     Attributes:
         kind: Kind of data that the run makes.
-        options: Options of all its runs; without the number of candidates if that depends on the machine.
-        probe: Changed options of the run that measures the machine's speed; None if any machine is fast
+        options: Options of all runs of the demonstration; the number of candidates may depend on the
+            machine.
+        probe: Changes of options for the run that measures the machine's speed; None if any machine is fast
             enough.
         secrets: Words of the private texts that one more run declares secret; empty for no such run.
     """
@@ -81,7 +83,7 @@ class Demonstration:
 
     @property
     def classes(self) -> int:
-        """The number of classes, for private data that are named class by class."""
+        """The number of classes, which are listed in the name of the private data."""
         return len(str(self.options["private"]).split(","))
 
 
@@ -131,25 +133,25 @@ OF_TEXTS: Final = Demonstration(
     },
 )
 OF_CONTROL: Final = {"method": "random", "min_usable": 0.01}
-"""Options of a control: as it costs nothing, it is shown even if it is poor.
+"""Options of a control. It costs no privacy, so it is shown even with few usable outputs.
 
-Two different texts of a class are enough. Texts that are drawn at random in every round become the same:
-three of eight controls had fewer than a quarter left.
+Two different texts of a class are enough. Texts drawn at random in every round become equal: three of eight
+controls had fewer than a quarter left.
 """
 WEIGHING = "pcevolve.app.first.weighing:measure"
 DEMONSTRATIONS: Final[dict[Kind, Demonstration]] = {each.kind: each for each in (OF_IMAGES, OF_TEXTS)}
 
 
 def measure_seconds(at_work: Staff, probe: CheckedRun, counted: ProgressCallback) -> float:
-    """Measure the provider's seconds for an image, by a short run for this purpose.
+    """Measure the provider's seconds per image, in a short run for this purpose.
 
-    The run's first images do not count, as they include work that a model does only once.
+    The run's first images do not count, because they include work that a model does only once.
 
     Returns:
         Seconds; infinity if all images were on record, so that the speed is unknown.
 
     Raises:
-        ClientError: Why it ended.
+        ClientError: The reason why the run ended.
     """
     found: list[Progress] = []
 
@@ -162,12 +164,12 @@ def measure_seconds(at_work: Staff, probe: CheckedRun, counted: ProgressCallback
 
 
 def estimate_seconds(per_image: float, candidates: int) -> float:
-    """Estimate the demonstration's seconds with this many candidates of each class, from the start of its server."""
+    """Estimate the demonstration's seconds from the start of its server, with this number of candidates per class."""
     return per_image * IMAGES * candidates + max(OVERHEAD_SECONDS, OVERHEAD_IMAGES * per_image)
 
 
 def choose_candidates(per_image: float) -> int:
-    """Return the most candidates of each class that fit into the time; the least number if none fits."""
+    """Return the largest number of candidates per class that fits the time; the smallest number if none fits."""
     enough = [each for each in CANDIDATES if estimate_seconds(per_image, each) <= SECONDS]
     return max(enough, default=min(CANDIDATES))
 
@@ -175,13 +177,13 @@ def choose_candidates(per_image: float) -> int:
 def demonstrate(out: Path, children: Children, kind: Kind = "image", verbose: bool = False) -> dict[str, Any]:
     """Run a method and its control against a local server, and compare their results.
 
-    A demonstration that was cut off is continued.
+    An interrupted demonstration is continued.
 
     Args:
-        children: The processes that do the work, and end with it.
+        children: The processes that do the work; they end with it.
 
     Raises:
-        ClientError: Why it ended.
+        ClientError: The reason why the demonstration ended.
     """
     started = time.monotonic()
     console = error_console()
@@ -204,18 +206,18 @@ def demonstrate(out: Path, children: Children, kind: Kind = "image", verbose: bo
 
 @dataclass(frozen=True)
 class Stage:
-    """The screen of a demonstration: a line for each finished step, and one bar for the current step."""
+    """The screen of a demonstration: one line per finished step, and one bar for the current step."""
 
     console: Console
     verbose: bool
     at_work: Staff
 
     def say(self, title: str, text: str) -> None:
-        """Print one line or a few."""
+        """Print one or several lines."""
         self.console.print(lay_out([(title, text)]))
 
     def run(self, run: CheckedRun, title: str) -> dict[str, Any]:
-        """Carry out a run behind one bar, and return its summary; warnings are in the summary and the report."""
+        """Carry out a run behind one bar, and return its summary, which contains the warnings, as the report does."""
         if self.verbose:
             self.console.print(f"\n{title}")
             return self.at_work.carry_out(run, Audience(self.console, verbose=True))
@@ -252,9 +254,9 @@ def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[st
 def _with_secrets(
     out: Path, address: str, options: dict[str, Any], shown: Demonstration, stage: Stage
 ) -> str:
-    """Run again by SecPE, with some words declared secret; return that run's folder."""
+    """Run once more with the method SecPE and some words declared secret; return that run's folder."""
     with closing(LedgerBook(_find_ledger(out))) as ledger:
-        # The main run has spent on the same texts, and the ledger adds both up.
+        # The ledger adds up this run and the main run, because both use the same texts.
         if ledger.cap() is None:
             ledger.set_cap(Budget(Fraction(40), USUAL_DELTA))
     made, own = (
@@ -267,10 +269,11 @@ def _with_secrets(
 
 
 def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> tuple[dict[str, Any], str]:
-    """Return the options of all runs, and a sentence on how long they take.
+    """Return the options of all runs, and a sentence about their duration.
 
-    The number of candidates is that of a run already begun, or the most that this machine makes in the time,
-    measured with a few images from prompts. If any machine is fast enough, the sentence is empty.
+    A run that has begun keeps its number of candidates. Otherwise the number is the largest that this
+    machine makes in the time, measured with a few images from prompts. If any machine is fast enough, the
+    sentence is empty.
     """
     if shown.probe is None:
         return dict(shown.options), ""
@@ -287,7 +290,7 @@ def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> 
 
 @contextmanager
 def _make_room(out: Path, shown: Demonstration) -> Iterator[tuple[list[Path], list[Path]]]:
-    """Create the folders of all runs of a demonstration, and their owner's; at the end, remove empty ones."""
+    """Create the folders of all runs of a demonstration, and the owner's folders; at the end, remove empty ones."""
     names = ["random", *(["probe"] if shown.probe else []), *(["secpe"] if shown.secrets else [])]
     roots = [out.absolute(), *(_beside(out, name) for name in names)]
     own = [find_private(each) for each in (out, _beside(out, "probe")) if each in roots or each == out]
@@ -306,7 +309,7 @@ def _make_room(out: Path, shown: Demonstration) -> Iterator[tuple[list[Path], li
 
 
 def _check(root: Path, out: Path, address: str, **options: object) -> CheckedRun:
-    """Return a checked run of the demonstration, or the rest of one; all runs share one ledger."""
+    """Return a checked new or resumed run of the demonstration; all its runs share one ledger."""
     own = {"out": out, "api": address, "ledger": _find_ledger(root)}
     return check_run(RunConfig.of({**options, **own}), resume=True)
 
@@ -326,14 +329,14 @@ def _find_options(out: Path) -> RunConfig | None:
 
 
 def _read_summary(out: Path) -> dict[str, Any] | None:
-    """Return the summary of a finished demonstration, with the measurements of every judge."""
+    """Return the summary of a finished demonstration, with every judge's measurements."""
     owner = OwnerFolder.find(out, _find_ledger(out))
     summary: dict[str, Any] = json.loads(owner.result.read_text()) if owner and owner.result.exists() else {}
     return summary if "accuracy" in summary else None
 
 
 def _port(out: Path) -> int:
-    """Return the port of a demonstration that was cut off, as its plan names it; else 0, for any free port."""
+    """Return the port in an interrupted demonstration's plan; otherwise 0, for any free port."""
     began = _find_options(out)
     return 0 if began is None else urlsplit(began.provider.api).port or 0
 
@@ -343,6 +346,6 @@ def _log(out: Path) -> Path:
 
 
 def _beside(out: Path, name: str) -> Path:
-    """Return the path of something beside the demonstration's main run."""
+    """Return the path of a file or folder beside the demonstration's main run."""
     main = out.absolute()  # ``.`` has no name
     return main.with_name(f"{main.name}-{name}")

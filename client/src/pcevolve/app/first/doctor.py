@@ -1,6 +1,6 @@
-"""``pcevolve doctor``: checks what a run would find on this machine, and what is missing.
+"""``pcevolve doctor``: checks what a run would find on this machine, and lists what is missing.
 
-Reads and sends nothing private.
+Nothing private is read or sent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pcevolve.wire.reaching import make_address
 SECONDS = 5.0
 """Time limit for an API's answer."""
 FEW_BYTES = 2 * 2**30
-"""With less free space, a run of many images may fail."""
+"""With less free space, a run with many images may fail."""
 ADVICE_BY_STATUS = {401: "look at the key", 403: "look at the key", 503: "it is loading or busy: ask again"}
 EXTRAS = {"torch": "torch", "pyarrow": "parquet", "transformers": "text"}
 """Libraries of optional features, with the extra that installs each."""
@@ -41,7 +41,7 @@ EXTRAS = {"torch": "torch", "pyarrow": "parquet", "transformers": "text"}
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One check; ``found`` says what was found, and what corrects it."""
+    """One check; ``found`` describes the finding and its remedy."""
 
     what: str
     found: str
@@ -49,9 +49,10 @@ class Diagnosis:
 
 
 def examine(settings: RunConfig) -> Iterator[Diagnosis]:
-    """Yield what a run with these options would find.
+    """Yield a check of everything that a run with these options needs.
 
-    The API gets the request for its list of models that every run sends first, which is the same for everybody.
+    The API receives the request for its list of models, which every run sends first and which is the same
+    for everybody.
     """
     torch = f"torch {version('torch')}" if has_torch() else "without torch"
     yield Diagnosis("pcevolve", f"{__version__} on Python {sys.version.split()[0]}, {torch}")

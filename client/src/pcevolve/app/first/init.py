@@ -1,4 +1,4 @@
-"""Write an initial configuration file: options of a run with explanations, made from their declarations."""
+"""Write an initial configuration file: a run's options with explanations, made from the options' declarations."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ MORE = """\
 # These are the options that people change first; `pcevolve init --all` writes all of them.
 """
 FIRST = {"private": "private-images", "out": "runs/first", "domain": "leather texture"}
-"""Values of required options, for the user to replace."""
+"""Placeholders for required options, for the user to replace."""
 EXAMPLES = {"int": 16, "number": 1.0, "path": "FILE", "text": "..."}
-"""Examples for options without a default, by their kind."""
+"""Examples for options without a default, by the options' type."""
 BY_NAME: Mapping[str, float | str] = {
     "delta": USUAL_DELTA,
     "secret_prior": USUAL_PRIOR,
@@ -40,7 +40,7 @@ BY_NAME: Mapping[str, float | str] = {
     "window": "-160,240",
     "image_hosts": "images.example",
 }
-"""Examples of options for which the example of their kind is wrong."""
+"""Examples for options for which their type's example is wrong."""
 
 
 def write_template(folder: Path, force: bool, whole: bool = False) -> Path:
@@ -60,13 +60,13 @@ def write_template(folder: Path, force: bool, whole: bool = False) -> Path:
 
 
 def name_required() -> list[str]:
-    """Return the options that everybody has to change in the file, as ``section.key``."""
+    """Return the options that every user has to change in the file, as ``section.key``."""
     paths = {each.name: each.path for each in list_options(RunConfig)}
     return [paths[name] for name in ("private", "domain", "out")]
 
 
 def render_template(whole: bool) -> str:
-    """Return the text of the file: the most used options with their defaults, others behind ``#``."""
+    """Return the text of the file: the most used options with their defaults, the others commented out."""
     lines = [HEAD.format(name=NAME, private=FIRST["private"]) + ("" if whole else MORE)]
     shown = [each for each in list_options(RunConfig) if whole or each.name in RunConfig.MOST_USED]
     for section, options in groupby(shown, key=lambda option: option.section):
@@ -87,7 +87,7 @@ def _comment(option: Option) -> Iterator[str]:
 
 
 def _spell_option(option: Option, plainly: bool) -> str:
-    """Return a line with an option and its value; behind ``#`` if it is the default, or if there is none."""
+    """Return a line with an option and its value, commented out if the value is the default or missing."""
     default = FIRST.get(option.name, option.default)
     value = _example(option) if default == "" else _spell_default(option, default)
     line = " ".join(tomli_w.dumps({option.key: value}).split("\n")).strip()
@@ -100,7 +100,7 @@ def _spell_default(option: Option, default: str) -> object:
 
 
 def _example(option: Option) -> object:
-    """Return an example value of an option without a default; for a choice, the first one."""
+    """Return an example value for an option without a default; for a choice, the first one."""
     if option.choices:
         return [option.choices[0]] if option.is_repeated else option.choices[0]
     if option.is_switch:

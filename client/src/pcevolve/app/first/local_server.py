@@ -1,4 +1,4 @@
-"""The API server as its own process on this machine, while it is needed."""
+"""The API server as its own process on this machine, for as long as it is needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pcevolve.public.processes.serving import start_server, stop_server
 
 SERVER = "pcevolve-server"
 START_SECONDS = 300.0
-"""Time limit for a busy machine; loading takes ten seconds on an idle one."""
+"""Time limit that suits a busy machine; on an idle one, loading takes ten seconds."""
 POLL_SECONDS = 0.05
 
 
@@ -46,12 +46,12 @@ def serve_locally(log: Path, port: int = 0, model: str = "bundled") -> Iterator[
 
 
 def _replicas() -> int:
-    """Return two on two cores or more: while the client embeds images, the server makes the next ones."""
+    """Return 2 on two cores or more, so that the server makes images while the client embeds others."""
     return min(2, os.cpu_count() or 1)
 
 
 def _address(process: subprocess.Popen[bytes], log: Path, begin: int) -> str:
-    """Wait until the server's model is loaded, and return its address. Raises ``ProviderUnreachableError``."""
+    """Wait until the server's model is loaded, and return its address (``ProviderUnreachableError``)."""
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         output = log.read_bytes()[begin:] if log.exists() else b""
@@ -64,7 +64,7 @@ def _address(process: subprocess.Popen[bytes], log: Path, begin: int) -> str:
 
 
 def _reason(log: Path, begin: int) -> str:
-    """Return the server's own last word about why it ended, such as a port that is in use; empty without one."""
+    """Return the server's last message, which tells why it ended, such as a port in use; empty without one."""
     lines = log.read_bytes()[begin:].splitlines() if log.exists() else []
     words = [line.decode("utf-8", "replace") for line in lines if line.startswith(SERVER.encode() + b": ")]
     return f" ({printable(words[-1].partition(': ')[2])})" if words else ""

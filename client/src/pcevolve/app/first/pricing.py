@@ -1,4 +1,4 @@
-"""Cost and expected use of a run before it begins, for ``pcevolve budget plan`` and ``pcevolve.plan``."""
+"""Cost and expected usefulness of a run, before it begins, for ``pcevolve budget plan`` and ``pcevolve.plan``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DEFAULT_EPSILON = "10"
 DECLARED = Setting()
 EPSILONS = (1, 4, 10)
-"""Budgets that an outlook compares."""
+"""Values of ε that an outlook compares."""
 MORE = (1, 3, 10)
 """Multiples of the shots that an outlook compares."""
 SEEN = (
@@ -35,16 +35,16 @@ SEEN = (
     (0.52, "most classes"),
     (0.68, "clearly different classes"),
 )
-"""Which classes can be told apart up to which noise, in clip radii on each coordinate of a released class mean.
+"""Largest noise at which classes can be told apart, in clip radii on each coordinate of a released class mean.
 
-Five standard deviations tell two classes apart (``public.publish.usefulness``). The classes of fifteen public sets of
-images were 1.3 (waste, chest X-rays) to 3.4 radii from each other, most of them 2.6
+Two classes can be told apart at a distance of five standard deviations (``public.publish.usefulness``). In
+fifteen public sets of images, classes were 1.3 (waste, chest X-rays) to 3.4 radii apart, most of them 2.6
 (docs/results/verdict.md).
 """
 
 
 class PlannedRun(BaseModel):
-    """The options of ``budget plan``; options of a run are declared with the run's."""
+    """The options of ``budget plan``; those that a run has too are declared with the run's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -84,7 +84,7 @@ class PlannedRun(BaseModel):
     secret_size: methods.SecretSize | None = None
 
     def require_one_question(self) -> None:
-        """Refuse conflicting options: ε and noise, or noise and an option that would choose it (``UsageError``)."""
+        """Refuse ε together with noise, or noise together with an option that determines it (``UsageError``)."""
         if self.noise_multiplier is None:
             return
         if self.epsilon is not None:
@@ -94,8 +94,8 @@ class PlannedRun(BaseModel):
 
 
 def price(asked: PlannedRun) -> BudgetPlan:
-    """Return a run's cost, and why ``auto`` chose its method; ``UsageError`` if the run is impossible."""
-    # SciPy takes a second to load, which --help does not need.
+    """Return a run's cost, and why ``auto`` chose the method; ``UsageError`` if the run is impossible."""
+    # Imported late, because SciPy takes a second to load and --help does not need it.
     from pcevolve.public.methods import choose_delta
     from pcevolve.public.selectors import Scope, resolve_method
     from pcevolve.public.selectors.planner import plan, plan_for_noise
@@ -120,7 +120,7 @@ def price(asked: PlannedRun) -> BudgetPlan:
 
 
 def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
-    """Plan the guarantee about declared secrets, if the method has any."""
+    """Compute the guarantee about declared secrets; None if the method has none."""
     from pcevolve.public.selectors import find_method
 
     chosen, scope = find_method(planned.method), planned.scope
@@ -151,11 +151,11 @@ def _require_no_secrets(asked: PlannedRun, name: str) -> None:
 
 
 ACCOUNTED = {"pure": "pure DP", "zcdp": "zCDP", "rdp": "Rényi DP", "gdp": "Gaussian DP"}
-"""Accountants by their names in a plan."""
+"""Accountants, by their names in a plan."""
 
 
 def tabulate_plan(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
-    """Yield cost and expected use of a run as a table of titles and values."""
+    """Yield cost and expected usefulness of a run as titles and values of a table."""
     scope = planned.scope
     if planned.reason:
         yield "chosen because", planned.reason
@@ -183,20 +183,20 @@ def tabulate_plan(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
 
 
 def compare_budgets(classes: int, shots: int) -> Iterator[tuple[str, ...]]:
-    """Yield which classes a run could tell apart, with a folder's shots and with more, at several budgets."""
+    """Yield which classes a run could tell apart, with the given and with more shots, at several budgets."""
     for more in MORE:
         yield f"{shots * more}", *(_tell_apart(epsilon, classes, shots * more) for epsilon in EPSILONS)
 
 
 def releases_means(name: str) -> bool:
-    """True if a method releases class means, or if ``auto`` may choose one that does."""
+    """True if a method releases class means; for ``auto``, True because it may choose such a method."""
     from pcevolve.public.selectors import AUTO, find_method
 
     return name == AUTO or bool(find_method(name).centre_first)
 
 
 def _tell_apart(epsilon: int, classes: int, shots: int) -> str:
-    """Return in words which classes can be told apart in spite of the noise; computed from public sizes alone."""
+    """Describe which classes can be told apart despite the noise; computed from public sizes alone."""
     from pcevolve.public.selectors.means import means_noise
 
     planned = price(PlannedRun(method="auto", epsilon=str(epsilon), classes=classes, shots=shots))

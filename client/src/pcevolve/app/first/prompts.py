@@ -1,7 +1,7 @@
-"""Several prompts for each class, written by a language model or by a grammar.
+"""Several prompts per class, written by a language model or by a grammar.
 
-No gate is between the client and a language model on the network, because no data of a run can reach it: it
-gets a domain and the names of classes, which prompts to an image API contain anyway.
+There is no gate between the client and a language model on the network, because no data of a run can reach
+the model. It receives a domain and the names of classes, which prompts to an image API contain anyway.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PATH: Final = "/chat/completions"
 
 
 class Chat:
-    """One model of one API, with retries while it is busy or away; only briefly before its first answer.
+    """One model of one API, with retries while it is busy or unreachable; before the first answer, with short ones.
 
     The address ends before ``/chat/completions``, as in OpenAI's own clients.
     """
@@ -45,9 +45,9 @@ class Chat:
         """Return the model's answer to one public question; the seed, for APIs that take one, is public too.
 
         Raises:
-            ProviderUnreachableError: No usable answer came.
+            ProviderUnreachableError: There was no usable answer.
             ProviderRefusedError: The API refused.
-            ProviderReplyError: The answer is not that of a chat API.
+            ProviderReplyError: The answer is not a chat API's.
         """
         body: dict[str, Any] = {"model": self._model, "messages": [{"role": "user", "content": question}]}
         try:
@@ -55,7 +55,7 @@ class Chat:
         except ProviderRefusedError as refusal:
             if not self._takes_all or not any(name in str(refusal) for name in ("temperature", "seed")):
                 raise
-            # Some models refuse a temperature or a seed, and say so only when they get one.
+            # Some models refuse a temperature or a seed, and report that only in reply to one.
             self._takes_all = False  # a model reports unsupported fields at the first question
             answer = self._answer(body)
         try:
@@ -99,6 +99,7 @@ class Chat:
 SECONDS = 120.0
 """Time limit for an answer of a language model."""
 _TRIES = 4
+"""Most requests to a language model that writes too few prompts."""
 _LONGEST = 300
 _LIST_MARK = re.compile(r"^\s*(?:[-*•]|\(?\d{1,3}[.):])\s*")
 _QUESTION = (
@@ -108,13 +109,15 @@ _QUESTION = (
 )
 
 REFINE = "refine this description of images to introduce rich context: "
-"""The request to a language model for each image, before its public prompt (LE of the PCEvolve paper, appendix A.3)."""
+"""The request to a language model for each image, before the image's public prompt (LE of the PCEvolve paper,
+appendix A.3).
+"""
 _LONGEST_REFINED = 1000
-"""Most characters of a prompt in a plan."""
+"""Largest number of characters of a prompt in a plan."""
 
 
 class PromptWriter(Protocol):
-    """A language model, which gets public words only."""
+    """A language model, which receives public words only."""
 
     def asked(self, question: str, seed: int) -> str:
         """Return the model's answer; ``ClientError`` if there is none."""
@@ -122,7 +125,7 @@ class PromptWriter(Protocol):
 
 
 def write_by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str, tuple[str, ...]]:
-    """Return prompts of each class from a grammar; ``UsageError`` for more than the grammar has."""
+    """Return prompts of each class from a grammar; ``UsageError`` if more are requested than the grammar has."""
     if count > MOST:
         raise UsageError(
             f"the grammar has {MOST} prompts for a class: ask for fewer, or a language model with --api"
@@ -133,7 +136,7 @@ def write_by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str
 def ask_chat(
     chat: PromptWriter, domain: str, labels: Sequence[str], count: int, show_progress: ProgressCallback
 ) -> dict[str, tuple[str, ...]]:
-    """Return prompts of each class from a language model, which is asked a few times if it writes too few."""
+    """Return prompts of each class from a language model; if it writes too few, the request is repeated a few times."""
     found = {}
     for done, label in enumerate(labels, 1):
         found[label] = _of_class(chat, domain, label, count)
@@ -144,7 +147,7 @@ def ask_chat(
 def refine(
     writer: PromptWriter, domain: str, labels: Sequence[str], count: int, show_progress: ProgressCallback
 ) -> dict[str, tuple[str, ...]]:
-    """Return prompts of each class by LE: a language model refines the public prompt once for each image."""
+    """Return prompts of each class by LE, in which a language model refines the public prompt once per image."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(labels, ())
     for done, (label, seed) in enumerate(product(labels, range(count)), 1):
         answer = writer.asked(REFINE + fill(TEMPLATE, domain, label), seed)
@@ -154,19 +157,19 @@ def refine(
 
 
 def count_unnamed(prompts: Mapping[str, Sequence[str]]) -> int:
-    """Count prompts without the name of their class; a generator draws the same for all classes from them."""
+    """Count prompts without the name of their class, from which a generator draws the same for all classes."""
     return sum(label.casefold() not in prompt.casefold() for label, own in prompts.items() for prompt in own)
 
 
 def find_writer(source: str) -> PromptWriter:
-    """Return a language model of transformers, from a directory or its cache; ``ModelError`` if it is missing."""
+    """Return a language model of transformers, from a folder or its cache; ``ModelError`` if it is missing."""
     from pcevolve.app.writers import load_writer  # waits for torch
 
     return load_writer(source)
 
 
 def open_chat(url: str, model: str, key: str | None) -> Chat:
-    """Return a language model on the network; ``UsageError`` for an address or key that cannot be used."""
+    """Return a language model on the network; ``UsageError`` for an unusable address or key."""
     console = error_console()
     patience = RetryPolicy(
         report=lambda notice: console.print(notice.message), advice="run the same command again"
@@ -200,7 +203,8 @@ def refuse_overwriting(out: Path, force: bool) -> None:
 def _refine(answer: str, label: str) -> str:
     """Return an answer as one prompt in one line, without its introduction.
 
-    ``ProviderReplyError`` if nothing is left.
+    Raises:
+        ProviderReplyError: Nothing is left.
     """
     lines = [each for each in answer.splitlines() if each.strip() and not each.rstrip().endswith(":")]
     prompt = put_in_one_line(" ".join(lines)).strip("\"'“”`*").strip()[:_LONGEST_REFINED]
@@ -223,7 +227,7 @@ def _of_class(chat: PromptWriter, domain: str, label: str, count: int) -> tuple[
 
 
 def _prompts_in(text: str) -> Iterator[str]:
-    """Yield the prompts of an answer: one for each line, without list marks and quotation marks."""
+    """Yield the prompts of an answer, one per line, without list marks and quotation marks."""
     for line in text.splitlines():
         bare = _LIST_MARK.sub("", line).strip().strip("\"'“”`*").strip()
         plain = "".join(each for each in bare if not unicodedata.category(each).startswith("C"))

@@ -1,4 +1,4 @@
-"""Measure a demonstration's results on real data that were kept aside, and write the page about them."""
+"""Measure a demonstration's results on held-out real data, and write the page about them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pcevolve.public.run.progress import Audience, show_work
 from pcevolve.public.transcript.reader import RunReader
 
 ROUND = "round"
-"""Name in a summary, with a number, of the populations between the first and the dataset."""
+"""Prefix, before a number, of the names of populations between the first and the dataset in a summary."""
 
 
 def measure(
@@ -61,12 +61,12 @@ def _recall(folder: RunFolder) -> tuple[PublicPlan, Evolved]:
 
 
 def _list_sets(main: Outcome, control: RunFolder) -> dict[str, LabelledSet]:
-    """Return the judges' training sets: the run, round by round, its control and the shots."""
+    """Return the judges' training sets: the run's populations, the control's dataset and the shots."""
     labels = _public_test(main).labels
     first, *later = label_sets(main, labels, every=True)
     rounds = {f"{ROUND} {t}": each for t, each in enumerate(later[:-1], 1)}
     sets = {"initial": first, **rounds, "final": later[-1]}
-    # Only the control's images are used; its components play no part.
+    # Only the control's images are used, not its components.
     chosen = Outcome(control, main.components, *_recall(control), {})
     sets["random"] = label_sets(chosen, labels, every=False)[-1]
     sets["shots"] = label_shots(main.components.data)

@@ -1,4 +1,4 @@
-"""The process that works with files for a program: its orders, and its one answer."""
+"""The process that works with files for a program: it receives one order and sends one answer."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from pcevolve.public.run.progress import error_console, show_work, tell_training
 
 
 def answer(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
-    """Be the process."""
+    """Run as that process."""
     tempfile.tempdir = orders["room"]
     up.send(*perform(orders))
 
 
 def perform(order: Mapping[str, Any]) -> tuple[str, str]:
-    """Carry out an order; return the name and the JSON text of the reply."""
+    """Carry out an order; return the name and the JSON text of the answer."""
     work = WORK[order["task"]]
     console = Console(quiet=True) if order["quiet"] else error_console()
     try:
@@ -179,4 +179,4 @@ WORK: Final[Mapping[str, Callable[..., Any]]] = {
     "verify": _verify,
 }
 PUBLIC: Final = frozenset({"export", "pack", "verify"})
-"""Tasks that use a run's folder alone; their errors reveal nothing private."""
+"""Tasks that use a run's folder alone, so that their errors reveal nothing private."""

@@ -1,8 +1,8 @@
-"""Have work with files done by a process without network, as the command line does.
+"""Have a process without network do work with files, as the command line does.
 
-A program that imports ``pcevolve`` may have both private files and the network; the process that reads files
-for it may not. It gets an order, answers once, and ends. Reasons about private data it prints on stderr
-itself.
+A program that imports ``pcevolve`` may have both private files and the network. The process that reads
+files for the program has no network. It receives an order, answers once, and ends. It prints reasons about
+private data on stderr itself.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def ask(
     """Have a task done, and return its result.
 
     Args:
-        task: A name of ``answering.WORK``.
+        task: A name in ``answering.WORK``.
         given: The task's arguments, as JSON.
-        reads: All files and folders that it may read; it reports missing ones.
+        reads: All files and folders that the process may read; the process reports missing ones.
         writes: Those that it may change.
 
     Raises:
@@ -69,7 +69,7 @@ def ask(
 
 
 def exchange(order: Mapping[str, Any], reads: list[str], writes: list[str]) -> tuple[str, str]:
-    """Start a process, send an order, and return the answer's name and JSON text, once the process has ended."""
+    """Start a process, send an order, wait for its end, and return the answer's name and JSON text."""
     worker = launcher.start_worker()
     is_over = False
     try:

@@ -30,7 +30,7 @@ from pcevolve.public.transcript.layout import RunLayout
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 _NEEDED = {"domain": "anything", "out": "."}
-"""Options that every run needs; here they are ignored."""
+"""Options that every run needs; they have no effect here."""
 
 
 def check(
@@ -41,12 +41,12 @@ def check(
     quiet: bool = False,
     **options: Unpack[RunOptions],
 ) -> CheckResult:
-    """Look at private data before a run: ``pcevolve check`` as a function. Nothing is sent or spent.
+    """Inspect private data before a run: ``pcevolve check`` as a function. Nothing is sent or spent.
 
     Args:
         private: Folder of class folders of images or, with ``dialect="chat"``, texts; or a table of texts.
-        dialect: Dialect of the run's API; it says whether the data are images or texts.
-        write_unit_map: A file to write for ``unit_map``, from the folders within class folders.
+        dialect: Dialect of the run's API, which determines whether the data are images or texts.
+        write_unit_map: A file to write for ``unit_map``, with the folders within class folders as units.
         quiet: Show no progress on stderr.
         options: Options of the run (``shots=10``, ``unit_map="patients.csv"``).
 
@@ -58,7 +58,7 @@ def check(
     """
     given = {**_NEEDED, **options, "dialect": dialect}
     with spell_as(AS_KEYWORDS):
-        # A folder that is not there is a finding, not an option's fault, so that it has no part in the options.
+        # A missing folder is a finding, not an option's error, so it is not passed with the options.
         settings = RunConfig.of({**given, "private": "digits"})
     written = None if write_unit_map is None else Path(write_unit_map)
     if written is not None and Path(private).is_file():
@@ -101,15 +101,15 @@ def evaluate(
             copies of them.
         mix: Also train on private data and dataset together.
         judges: ``cnn``, or an encoder as ``NAME`` or ``NAME=WEIGHTS``; for texts ``ngrams`` and ``words``.
-            The default ones if empty.
-        control: A run of method random with the same classes; the one beside the run if None.
+            Empty for the default judges.
+        control: Folder of a run of method random with the same classes; None for the one beside the run.
         device: Device that the encoders run on: auto, cpu or cuda.
-        encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
+        encoder_weights: The same file as the run's ``encoder_weights``, if it had one.
         quiet: Show no progress on stderr.
 
     Raises:
-        UsageError: It is no finished run, or an option does not fit it.
-        DataError: The data cannot be used, or test data are private data; stderr says why.
+        UsageError: The folder has no finished run, or an option does not fit the run.
+        DataError: The data cannot be used, or test data are private data; the reason is on stderr.
     """
     root = _require_run(run)
     if mix and private is None:
@@ -138,8 +138,8 @@ def classify(
 
     Args:
         run: Folder of a finished run of a method that releases class means.
-        files: Image files, or files with one text each. A folder stands for all files in it.
-        encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
+        files: Image files, or files with one text each. A folder means all files in it.
+        encoder_weights: The same file as the run's ``encoder_weights``, if it had one.
 
     Raises:
         UsageError: The run has no classifier.
@@ -158,8 +158,8 @@ def compare(
     """Compare finished runs: ``pcevolve compare`` as a function.
 
     Args:
-        runs: Their folders.
-        html: Also write a page: facts, accuracies, and pictures of each run, class by class.
+        runs: Folders of the runs.
+        html: Also write this page: facts, accuracies, and pictures of each run, class by class.
         sheet: Also write this PNG file, with one row of images from the dataset of each run.
 
     Raises:

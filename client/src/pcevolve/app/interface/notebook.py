@@ -1,4 +1,4 @@
-"""Views in a notebook: a finished run (warnings, verdict, promise, a contact sheet), a plan, and an audit."""
+"""Views in a notebook: a finished run (warnings, verdict, guarantee, a contact sheet), a plan, and an audit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pcevolve.public.transcript.reader import FinishedRun
 
 ROWS = 20
 TILES = 12
-"""Most classes, and most pictures of each, that are shown."""
+"""Largest number of classes, and of pictures of each, that are shown."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class NotebookRow:
 
 
 def render_table(sentence: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Render a sentence and a table under it as a fragment of HTML, everything in it escaped."""
+    """Render a sentence with a table below it as a fragment of HTML; everything in it is escaped."""
     return compile_page("notebook_table").render(sentence=sentence, rows=list(rows))
 
 

@@ -1,4 +1,4 @@
-"""Keywords of ``pcevolve.evolve`` and ``pcevolve.plan``, an option each; generated from their declarations.
+"""Keywords of ``pcevolve.evolve`` and ``pcevolve.plan``, one per option, generated from the declarations.
 
 ``make docs-options`` writes this file.
 """
@@ -15,7 +15,7 @@ Exact: TypeAlias = float | str | Fraction
 
 
 class RunOptions(TypedDict, total=False):
-    """All options of a run but those that ``evolve`` names itself; docs/options.md says what each is for."""
+    """All options of a run except the parameters of ``evolve``; docs/options.md explains each."""
 
     test: AnyPath | None
     shots: int
@@ -107,7 +107,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class PlanOptions(TypedDict, total=False):
-    """All options of ``plan`` but the method, as ``pcevolve budget plan --help`` tells them."""
+    """All options of ``plan`` except the method; ``pcevolve budget plan --help`` explains each."""
 
     epsilon: Exact | None
     noise_multiplier: Exact | None

@@ -1,4 +1,4 @@
-"""Prices of runs: ``plan``. No data are read, and nothing is spent.
+"""The cost of runs: ``plan``. No data are read, and nothing is spent.
 
 >>> priced = plan("pe", epsilon=1, classes=4, shots=10, iterations=3)
 >>> round(priced.noise_multiplier, 2), priced.epsilon_total <= 1
@@ -19,7 +19,7 @@ from pcevolve.public.selectors.planner import BudgetPlan
 
 
 class PricedPlan(BudgetPlan):
-    """The cost and the expected use of a run; a notebook shows it as a table."""
+    """The cost and the expected usefulness of a run; a notebook shows it as a table."""
 
     def __repr__(self) -> str:
         """Return one line: the cost and the verdict."""
@@ -32,14 +32,14 @@ class PricedPlan(BudgetPlan):
 
 
 def plan(method: str = "auto", **options: Unpack[PlanOptions]) -> PricedPlan:
-    """Return the cost and expected use of a run: ``pcevolve budget plan``. No data are read, and nothing is spent.
+    """Return the cost and expected usefulness of a run: ``pcevolve budget plan``. Nothing is read or spent.
 
     Args:
         method: A method's name, or ``auto``.
         options: Budget and public sizes of the run, which editors complete; see ``PlanOptions``.
 
     Returns:
-        Cost and expected use; ``reason`` says why ``auto`` chose its method.
+        Cost and expected usefulness; ``reason`` tells why ``auto`` chose its method.
 
     Raises:
         UsageError: An option is unknown or out of bounds, or such a run is impossible.

@@ -31,7 +31,7 @@ class DatasetImage:
     """One image or text of a released dataset.
 
     Attributes:
-        path: The PNG, or the text file.
+        path: The PNG file, or the text file.
         id: The candidate's name in the record.
     """
 
@@ -59,7 +59,7 @@ class DatasetImage:
         """Return the pixels, as a PIL image in RGB.
 
         Raises:
-            UsageError: It is a text.
+            UsageError: The item is a text.
             TranscriptError: The file is damaged.
         """
         if self._is_text:
@@ -90,11 +90,11 @@ class Result:
         """Read a finished run.
 
         Args:
-            known: The summary of a run that was just made; made from the record if None.
+            known: The summary of a run that was just made; None to compute it from the record.
 
         Raises:
             UsageError: The run is unfinished, or the folder has no run.
-            TranscriptError: Its record or manifest is damaged.
+            TranscriptError: The run's record or manifest is damaged.
         """
         RunLayout(folder).require_transcript()
         record = RunReader.strict(folder)
@@ -104,7 +104,7 @@ class Result:
 
     @property
     def plan(self) -> PublicPlan:
-        """The public plan of the run, which also lists what is assumed to be public."""
+        """The public plan of the run, which also lists the facts that are assumed to be public."""
         return self._run.plan
 
     @property
@@ -119,7 +119,7 @@ class Result:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Warnings about the run's privacy; empty for a run that keeps its guarantee."""
+        """Warnings about the run's privacy; empty for a run with its full guarantee."""
         return self._run.manifest.marks
 
     @property
@@ -146,7 +146,7 @@ class Result:
         return self._run.record.layout.report
 
     def export(self, form: str) -> Path:
-        """Write the dataset in another form and return its folder: ``pcevolve.export`` of the run's folder."""
+        """Write the dataset in another form and return its folder: ``pcevolve.export`` for this run's folder."""
         return export(self.folder, form)
 
     def verify(
@@ -157,7 +157,7 @@ class Result:
         encoder_weights: str | None = None,
         html: bool = False,
     ) -> AuditResult:
-        """Check the run from its record: ``pcevolve.verify`` of its folder."""
+        """Check the run from its record: ``pcevolve.verify`` for this run's folder."""
         return verify(
             self.folder,
             capture=capture,
@@ -167,7 +167,7 @@ class Result:
         )
 
     def __repr__(self) -> str:
-        """Return one line, the marks first."""
+        """Return one line, warnings first."""
         text = "".join(f"{mark}; " for mark in self.marks)
         promised = (
             "no guarantee"
@@ -181,15 +181,15 @@ class Result:
         return f"<Result: {text}{count}, {promised}, delta {in_full(self.delta)}, in {str(self.folder)!r}>"
 
     def _repr_html_(self) -> str:
-        """Return the notebook view: marks, guarantee, and a contact sheet."""
+        """Return the notebook view: warnings, guarantee, and a contact sheet."""
         return render_notebook(self._run)
 
 
 def load(run: str | os.PathLike[str]) -> Result:
-    """Open a run that was finished earlier, here or by the command line.
+    """Open a run that was finished earlier, by a program or by the command line.
 
     Raises:
         UsageError: The run is unfinished, or the folder has no run.
-        TranscriptError: Its record or manifest is damaged.
+        TranscriptError: The run's record or manifest is damaged.
     """
     return Result.of(Path(run))

@@ -1,6 +1,6 @@
 """Functions that make runs, with the same processes as ``pcevolve run``, ``preview`` and ``run --from``.
 
-A provider is named once, and its key shows nowhere:
+A provider is named once, and its key is never displayed:
 
 >>> Provider("https://images.example", dialect="stability", key="sk-secret", model="sd3.5-medium")
 Provider(url='https://images.example', dialect='stability', model='sd3.5-medium')
@@ -43,8 +43,8 @@ class Provider:
     Attributes:
         url: Scheme, host, port and path; ``pcevolve-server serve`` listens at the default.
         dialect: The API's dialect: ``getimg`` for ``pcevolve-server``, ``openai``, ``chat`` for texts, or
-            another; the error for an unknown name lists all.
-        key: The API's key; ``PCEVOLVE_API_KEY`` in the environment if None. It is never stored.
+            another. The error for an unknown name lists all.
+        key: The API's key; None for ``PCEVOLVE_API_KEY`` in the environment. It is never stored.
         model: The model to use.
     """
 
@@ -80,10 +80,10 @@ class PreviewImage:
 
 @dataclass(frozen=True)
 class PreviewResult:
-    """A begun run, with the provider's first images.
+    """A run that has begun, with the provider's first images.
 
     Attributes:
-        page: The page that shows them.
+        page: The page that shows the images.
         images: The provider's images, class by class in the plan's order.
     """
 
@@ -105,7 +105,7 @@ class PreviewResult:
         return cls(folder, page, tuple(images))
 
     def _repr_html_(self) -> str:
-        """Return the notebook view: a row of pictures for each class."""
+        """Return the notebook view: one row of pictures per class."""
         kind = RunReader.lenient(self.folder).require_plan().modality.kind
         labels = dict.fromkeys(each.label for each in self.images)
         rows = [(label, [each.data for each in self.images if each.label == label]) for label in labels]
@@ -127,13 +127,14 @@ def evolve(
     """Evolve a synthetic dataset under differential privacy: ``pcevolve run`` as a function.
 
     Args:
-        private: Folder of class folders, or ``digits`` for scikit-learn's handwritten digits. No image of it
-            leaves.
-        domain: Public words that say what the images show.
+        private: Folder of class folders, or ``digits`` for scikit-learn's handwritten digits. None of its
+            images is sent.
+        domain: Public words that describe what the images show.
         provider: The API, or its address alone. ``pcevolve-server`` serves a model of your own.
         epsilon: Total privacy budget (epsilon) of the run, > 0. A string or a fraction is exact.
-        out: Folder of the run; a new one under ``runs`` if None. Nothing in it is ever overwritten.
-        resume: Continue the run that is in ``out`` where it was cut off.
+        out: Folder of the run; None for a new one under ``runs``. Nothing in the folder is ever
+            overwritten.
+        resume: Continue the interrupted run in ``out``.
         progress: Called with a ``Progress`` at each step of the run. An error that it raises ends the run,
             which can be resumed.
         quiet: Print nothing on stderr. Costs and warnings are in the result and in the run's files.
@@ -141,12 +142,12 @@ def evolve(
             ``RunOptions``.
 
     Raises:
-        UsageError: An option is unknown or out of bounds, or the folder holds something else.
+        UsageError: An option is unknown or out of bounds, or the folder contains something else.
         DataError: The private images cannot be used; nothing was spent.
-        BudgetError: The budget left is too small; no noise was drawn.
-        ProviderError: The API failed; what was paid for is on record, and ``resume=True`` continues from
+        BudgetError: Too little of the budget is left; no noise was drawn.
+        ProviderError: The API failed. What was paid for is on record, and ``resume=True`` continues from
             there.
-        ClientError: Any other reason; the base class of all above.
+        ClientError: Any other reason; the base class of the errors above.
     """
     folder = _choose_folder(out)
     run = _check_run(private, domain, provider, epsilon, folder, resume, options)
@@ -168,14 +169,15 @@ def preview(
 ) -> PreviewResult:
     """Show what the provider draws for the classes: ``pcevolve preview`` as a function. No privacy budget is spent.
 
-    It takes the options of ``evolve``, begins that run, asks for the first images of each class, and stops.
+    The function takes the options of ``evolve``, begins that run, requests the first images of each class,
+    and stops.
 
     Returns:
-        The first images. ``evolve`` with the same options, this folder as ``out`` and ``resume=True``
-        continues.
+        The first images. To continue, call ``evolve`` with the same options, this folder as ``out`` and
+        ``resume=True``.
 
     Raises:
-        ClientError: As ``evolve`` does.
+        ClientError: As in ``evolve``.
     """
     folder = _choose_folder(out)
     run = _check_run(private, domain, provider, epsilon, folder, True, options)
@@ -197,24 +199,25 @@ def vary(
 ) -> Result:
     """Make variations of a finished run's release, as a new run: ``pcevolve run --from`` as a function.
 
-    No private data are read, and nothing is spent: the release's guarantee covers everything made from it.
+    No private data are read and nothing is spent, because the release's guarantee covers everything made
+    from it.
 
     Args:
         run: The finished run's folder, which does not change.
-        candidates: Variations of the release for each class.
-        out: Folder of the new run; a new one under ``runs`` if None.
-        key: The API's key; if None, it is found as for a run.
-        resume: Continue the run that is in ``out`` where it was cut off.
+        candidates: Number of variations of the release per class.
+        out: Folder of the new run; None for a new one under ``runs``.
+        key: The API's key; None to find it as for a run.
+        resume: Continue the interrupted run in ``out``.
         progress: Called with a ``Progress`` at each step of the run.
         quiet: Print nothing on stderr.
         options: How different the variations are (``strength_end``), and how the API is used (``max_cost``,
             ``patience``).
 
     Returns:
-        The new run, with the variations alone, and the ε of the release.
+        The new run, whose dataset has the variations alone, with the ε of the release.
 
     Raises:
-        UsageError: ``run`` is not a finished run, or an option was given that its release already fixes.
+        UsageError: ``run`` has no finished run, or the release already fixes an option that was given.
         ClientError: Any other reason.
     """
     folder = _choose_folder(out)
@@ -242,7 +245,7 @@ def _check_run(
     resume: bool,
     options: Mapping[str, Any],
 ) -> CheckedRun:
-    """Check a run's options before it starts; errors as ``evolve``."""
+    """Check a run's options before it starts; errors as in ``evolve``."""
     asked = Provider(provider) if isinstance(provider, str) else provider
     values = {"private": os.fspath(private), "domain": domain, "epsilon": epsilon, "out": folder}
     if not isinstance(asked, Provider):

@@ -1,6 +1,7 @@
 """Results of the library's functions: figures about private data, for the owner alone.
 
-``repr`` and a notebook's view show them, as the caller is the owner. This module imports no measuring code.
+``repr`` and notebooks show the figures, because the caller is the owner. This module imports no code that
+measures.
 
 >>> str(AccuracyFigure(mean=0.868, sem=0.016))
 '86.8 % ± 1.6'
@@ -26,7 +27,7 @@ class CheckResult:
         units: Privacy units of each class, by label; empty if they cannot be counted yet.
         faults: What a run would refuse, and how to correct it.
         warnings: What the owner should know.
-        rows: The lines of the command's table, title and text.
+        rows: Titles and texts of the command's table.
     """
 
     labels: tuple[str, ...]
@@ -74,7 +75,7 @@ class AccuracyFigure:
     sem: float
 
     def __str__(self) -> str:
-        """Format in %."""
+        """Format the accuracy in %."""
         return f"{100 * self.mean:.1f} %" + (f" ± {100 * self.sem:.1f}" if self.sem else "")
 
 
@@ -84,8 +85,8 @@ class SetFigures:
 
     Attributes:
         per_class: Share of each class's held-out items that are classified correctly, by label.
-        confusion: For each true class (rows, in the run's order), how many items were assigned to each class,
-            over all seeds.
+        confusion: For each true class (rows, in the run's order), how many items were assigned to each
+            class, over all seeds.
     """
 
     accuracy: AccuracyFigure
@@ -96,7 +97,7 @@ class SetFigures:
 
 @dataclass(frozen=True)
 class ClosenessFigures:
-    """How close two sets are in a judge's embedding; with ``few``, compare only with sets of the same size."""
+    """Distances between two sets in a judge's embedding; if ``few``, compare only with sets of the same size."""
 
     frechet: float
     precision: float
@@ -109,8 +110,8 @@ class MemorisationFigures:
     """How near the dataset is to private images.
 
     Attributes:
-        closer_to_private: Share of the dataset that is nearer to private than to test data; about one half by
-            chance.
+        closer_to_private: Share of the dataset that is nearer to private than to test data; about one half
+            by chance.
         median_ratio: Median ratio of the two distances.
         copies: Names of images that are far nearer to a private image than chance allows.
     """
@@ -122,12 +123,12 @@ class MemorisationFigures:
 
 @dataclass(frozen=True)
 class JudgeFigures:
-    """One judge's figures, a field for each training set; None if there was no such set.
+    """One judge's figures, with a field for each training set; None if there was no such set.
 
     Attributes:
-        voted: Whether its encoder selected the dataset; its figures are then too good.
+        voted: Whether the judge's encoder selected the dataset; if so, its figures are too good.
         words: Images that the provider made from words alone.
-        random: A choice without private data.
+        random: A selection made without private data.
         both: Private data and dataset together.
     """
 
@@ -146,13 +147,13 @@ class JudgeFigures:
 
 @dataclass(frozen=True)
 class MeasuredUse:
-    """A dataset's use by judges that did not vote.
+    """A dataset's usefulness, by judges that did not vote.
 
     Attributes:
         word: useful, doubtful or not useful; unknown without private data.
-        share: The dataset's share of the way from chance to the private images; None if these teach too
-            little, or were not given.
-        ahead: How much more accurate it is than each set that costs no privacy, by name.
+        share: The dataset's gain over chance, as a share of the private images' gain; None without private
+            images, or if no judge learnt enough from them.
+        ahead: The dataset's accuracy minus that of each set that costs no privacy, by name.
         accuracies: Mean accuracy of the judges for each set, by name.
     """
 
@@ -171,12 +172,12 @@ class EvaluationResult:
 
     Attributes:
         items: Number of held-out images or texts.
-        control: The set that the dataset is compared with, in words.
+        control: Description of the set that the dataset is compared with.
         classifier: Figures of the released class means; None if the run released none.
-        measured: None if every judge voted.
-        copied_words: Longest run of words in common with a private text; None for images.
-        not_checked: Why test data could not be compared with private data; empty if they are different.
-        page: The owner's page; None if nothing was measured.
+        measured: The verdict; None if every judge voted.
+        copied_words: Longest sequence of words in common with a private text; None for images.
+        not_checked: Why test data could not be compared with private data; empty if they were compared.
+        page: The owner's page; None without a verdict.
     """
 
     labels: tuple[str, ...]
@@ -213,8 +214,8 @@ class ClassifiedFile:
     """The class whose released mean is nearest to a file.
 
     Attributes:
-        score: 1 less the ratio of its distances to that mean and to the next one: 0 between the two, 1 at the
-            mean. It ranks files of one run, and is no probability.
+        score: 1 minus the ratio of the file's distances to that mean and to the next one: 0 halfway between
+            the two, 1 at the mean. The score ranks files of one run, and is no probability.
     """
 
     path: Path
@@ -226,7 +227,7 @@ class ClassifiedFile:
 class ClassificationResult:
     """Classes of files.
 
-    ``private`` counts files that are the run's private data; their classes prove nothing.
+    ``private`` counts files that are the run's private data; the classes of these files prove nothing.
     """
 
     files: tuple[ClassifiedFile, ...]
@@ -254,9 +255,9 @@ class RunFigures:
     """A finished run in a comparison.
 
     Attributes:
-        name: The part of the folder's path that differs from the others'.
-        epsilon: ε spent, for a unit of the whole folder; None for a run without a guarantee.
-        judges: Accuracies of ``evaluate``, else on the run's own test data; private.
+        name: The part of the folder's path that differs from the other runs'.
+        epsilon: ε spent on a unit of the folder; None for a run without a guarantee.
+        judges: Accuracies from ``evaluate``, else on the run's own test data; private.
         test: Digest of the judges' held-out data; compare only figures with the same digest.
     """
 
@@ -279,7 +280,7 @@ class RunFigures:
 
 @dataclass(frozen=True)
 class ComparisonResult:
-    """Finished runs in comparison."""
+    """Finished runs, compared."""
 
     runs: tuple[RunFigures, ...] = field(default=())
 

@@ -27,13 +27,15 @@ class AuditResult:
 
     Attributes:
         marks: The plan's warnings about the run's privacy.
-        faults: All evidence against the claims, claims that were not checked, and steps that are missing yet.
+        faults: All evidence against the claims, claims that were not checked, and steps that are still
+            missing.
         holds: True if every claim holds, and the run has a guarantee.
         broken: True if a claim was checked and does not hold.
         unfinished: True if nothing is broken, and the run has not ended.
         claims: Facts that only the owner states, by the names of the plan's fields.
-        unverified: Every file and folder of the run that was not verified, a folder with a slash at its end.
-        summary: Figures of the run; None unless everything that they follow from was verified.
+        unverified: Every file and folder of the run that was not verified; a folder's name ends with a
+            slash.
+        summary: Figures of the run; None unless everything that they depend on was verified.
     """
 
     findings: tuple[Finding, ...]
@@ -62,7 +64,7 @@ class AuditResult:
         )
 
     def __bool__(self) -> bool:
-        """Return True if it holds."""
+        """Return True if every claim holds, and the run has a guarantee."""
         return self.holds
 
     def __repr__(self) -> str:
@@ -86,20 +88,21 @@ def verify(
     encoder_weights: str | None = None,
     html: bool = False,
 ) -> AuditResult:
-    """Check from a run's record alone that nothing left without a reason: ``pcevolve audit`` as a function.
+    """Check from a run's record alone that nothing was sent without a reason: ``pcevolve audit`` as a function.
 
     Args:
         run: The run's folder.
-        capture: The traffic as seen by an independent recorder between client and API.
-        sources: For a run that starts from a release, the folder of that release's run, and so on.
-        encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
+        capture: The traffic, as recorded independently between client and API.
+        sources: For a run that starts from a release, the folder of the release's run; then the folder of
+            that run's source, and so on.
+        encoder_weights: The same file as the run's ``encoder_weights``, if it had one.
         html: Also write the audit's own pages into ``audit/`` in the run's folder.
 
     Returns:
-        The findings; false if one does not hold, or was not checked.
+        The findings; false if a claim does not hold, or was not checked.
 
     Raises:
-        UsageError: It is not the folder of a run, or another version made it.
+        UsageError: The folder has no run, or another version made it.
         TranscriptError: The capture cannot be read.
     """
     root, others = Path(run), [Path(each) for each in sources]
@@ -116,18 +119,18 @@ def verify(
 
 
 def pack(run: AnyPath, out: AnyPath | None = None, *, encoder_weights: str | None = None) -> Path:
-    """Write the shareable part of a finished run as a zip: ``pcevolve pack`` as a function.
+    """Write the shareable part of a finished run as a zip file: ``pcevolve pack`` as a function.
 
     Args:
         run: The run's folder, which is audited first.
-        out: The zip; beside the run's folder, under its name, if None.
-        encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
+        out: The zip file; None for one beside the run's folder, with the folder's name.
+        encoder_weights: The same file as the run's ``encoder_weights``, if it had one.
 
     Returns:
-        The zip. Unzipped, it can be audited. The same run always gives the same bytes.
+        The zip file. Unzipped, it can be audited. The same run always gives the same bytes.
 
     Raises:
-        UsageError: The run is unfinished, the folder has no run, or the zip exists.
+        UsageError: The run is unfinished, the folder has no run, or the zip file exists.
         TranscriptError: The audit finds a broken claim.
     """
     root = Path(run).absolute()
@@ -143,14 +146,14 @@ def export(run: AnyPath, form: str) -> Path:
 
     Args:
         run: The run's folder.
-        form: ``parquet`` or ``webdataset``; of texts ``jsonl`` or ``csv``, too.
+        form: ``parquet`` or ``webdataset``; for texts also ``jsonl`` or ``csv``.
 
     Returns:
         The folder, ready to be uploaded; an existing one is replaced.
 
     Raises:
-        UsageError: It is no finished run, there is no such form, or its library is not installed.
-        TranscriptError: Its record or manifest is damaged.
+        UsageError: The folder has no finished run, there is no such form, or its library is not installed.
+        TranscriptError: The run's record or manifest is damaged.
     """
     root = Path(run)
     RunLayout(root).require_transcript()

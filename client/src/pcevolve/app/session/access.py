@@ -1,8 +1,8 @@
-"""The files that each process of a run may reach, and those that the typed command itself keeps meanwhile.
+"""The files that each process of a run may access, and those that the command itself keeps access to meanwhile.
 
-The command reads its user's files until it knows what to do, and then keeps no private ones. From Python its
-process belongs to the caller, and is not confined. Rights to a folder extend to all folders below it, so data,
-ledger and run that lie in each other are refused.
+The command reads its user's files until it knows its task, and then gives up access to private ones. Called
+from Python, the process belongs to the caller and is not confined. Access to a folder extends to all
+folders below it, so data, ledger and run are refused if one is inside another.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pcevolve.public.run.owner import RUNS, OwnerFolder
 
 
 def follow_links(paths: Iterable[str]) -> list[str]:
-    """Return files and folders, and all targets of links in the folders, recursively."""
+    """Return files and folders, and the targets of all links in the folders, recursively."""
     found: dict[str, None] = {}
     waiting = list(reversed([*paths]))
     while waiting:
@@ -49,7 +49,7 @@ def follow_links(paths: Iterable[str]) -> list[str]:
 def list_files(run: CheckedRun, room: Path) -> tuple[list[str], list[str]]:
     """Return the files that a process with private files may read, and those that it may write."""
     settings, root = run.settings, run.folder.root.absolute()
-    # A client that is another command creates the run's folder later; its parent also has other runs.
+    # If the client is another command, it creates the run's folder later, and the parent also has other runs.
     runs = root if root.exists() else root.parent
     reads = [*follow_links(list_private_paths(settings)), *list_caches(), str(runs)]
     return reads, [*map(str, list_ledger_folders(settings.privacy.ledger)), str(room)]
@@ -66,21 +66,21 @@ def list_private_paths(settings: RunConfig) -> list[str]:
 
 
 def list_owned(given: Iterable[Path | str | None]) -> list[str]:
-    """Return the existing ones of some files and folders, and the targets of links in the folders."""
+    """Return those of the given files and folders that exist, and the targets of links in the folders."""
     paths = (Path(each).expanduser().absolute() for each in given if each is not None)
     return follow_links(str(each) for each in paths if _is_there(each))
 
 
 def list_data(given: str | None) -> list[str]:
-    """Return the same for data, which may come with a library."""
+    """Return the same as ``list_owned`` for data; none for bundled data."""
     source = None if given is None else parse_source(given)
     return list_owned([source.path]) if isinstance(source, FolderSource) else []
 
 
 def list_finished(run: Path) -> list[str]:
-    """Return the files about a finished run: its folder, the owner's part of it, and its ledger's.
+    """Return the files about a finished run: its folder, the owner's private folder of it, and its ledger's files.
 
-    The same for runs that it started from. The command itself reports missing files.
+    The files of runs that it started from are included. The command itself reports missing files.
     """
     found, more, options = [run, find_ledger().parent], list[str](), None
     with suppress(ClientError, OSError):
@@ -91,7 +91,7 @@ def list_finished(run: Path) -> list[str]:
         source, weights = options.data.from_run, options.encoder.weights
         found += [*list_ledger_folders(options.privacy.ledger), *([] if weights is None else [Path(weights)])]
         more = [] if source is None or not source.is_dir() else list_finished(source)
-    # Targets of links are left out: a folder from somebody else could have links to private files.
+    # Targets of links are left out, because somebody else's folder could link to private files.
     return [str(each.absolute()) for each in found if _is_there(each)] + more
 
 
@@ -113,24 +113,27 @@ def _is_there(path: Path) -> bool:
 
 
 def keep_files_of_run(run: CheckedRun) -> None:
-    """Keep the folders of a run and its ledger, which are created, and names of private files, which may be links."""
+    """Keep access to the folders of a run and its ledger, which are created, and to the names of private files.
+
+    Names are needed to follow links.
+    """
     source = run.settings.data.from_run
     _keep(run.settings, [run.folder.root], [] if source is None else [source])
 
 
 def keep_files_of_keeper(run: CheckedRun) -> None:
-    """Keep the ledger's folder, and read access to that of the run, which another command creates."""
+    """Keep access to the ledger's folder, and read access to the run's folder, which another command creates."""
     root = run.folder.root.absolute()
     _keep(run.settings, [], [root if root.exists() else root.parent])
 
 
 def keep_files_of_client(root: Path) -> None:
-    """Keep the run's folder, which is created, and nothing else."""
+    """Keep access to the run's folder, which is created, and to nothing else."""
     _keep(None, [root], [])
 
 
 def keep_files_of_demo(folders: Iterable[Path], log: Path) -> None:
-    """Keep the folders of all runs of a demonstration and of their ledger, and read access to the server's log."""
+    """Keep access to the folders of a demonstration's runs and their ledger, and read access to the server's log."""
     log.touch()
     _keep(None, folders, [log], _make_usual())
 
@@ -163,9 +166,9 @@ def _keep(
 
 
 def _make_usual() -> list[Path]:
-    """Return the folder in the default ledger's folder with links to the owner's part of runs.
+    """Return the folder beside the default ledger with links to the owner's private folders of runs.
 
-    Empty if it cannot be created.
+    The list is empty if that folder cannot be created.
     """
     links = find_ledger().parent / RUNS
     try:
@@ -194,7 +197,7 @@ class _Place:
     path: Path
 
     def lies_in(self, other: _Place) -> bool:
-        """True if this lies in the other, following links, ``..`` and mounts; missing paths are compared by name."""
+        """True if this is inside the other, following links, ``..`` and mounts; missing paths are compared by name."""
         path, folder = self.path.resolve(), other.path.resolve()
         if not folder.exists():
             return path.is_relative_to(folder)
@@ -202,7 +205,7 @@ class _Place:
 
 
 def require_apart(settings: RunConfig, key: Path | None = None) -> None:
-    """Refuse data, ledger and run that lie in each other (``UsageError`` says what to move); creates nothing.
+    """Refuse data, ledger and run if one is inside another (``UsageError`` tells what to move); creates nothing.
 
     Args:
         key: An owner's private key, protected like data.
@@ -219,12 +222,12 @@ def require_apart(settings: RunConfig, key: Path | None = None) -> None:
 
 
 def find_nearest(folder: Path) -> Path:
-    """Return the folder, or its nearest parent that exists."""
+    """Return the folder, or its nearest existing parent."""
     return next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
 
 
 def list_ledger_folders(ledger: Path) -> list[Path]:
-    """Return the existing folders of a ledger's file: its own, and if it is a link, its target's."""
+    """Return the existing folders of a ledger's file: its own, and if the file is a link, its target's."""
     found = dict.fromkeys([ledger.absolute().parent, ledger.resolve().parent])
     return [each for each in found if each.is_dir()]
 
@@ -233,6 +236,7 @@ def _list_places(settings: RunConfig) -> Iterator[_Place]:
     data, ledger = settings.data, settings.privacy.ledger
     yield _Place("ledger", f"the ledger {ledger}", ledger.parent)
     yield _Place("run", f"{spell_flag('out')} {settings.output.folder}", settings.output.folder)
+    # A run from a release reads no private data.
     if data.from_run is not None:
         yield _Place("source", f"--from {data.from_run}", data.from_run)
         return

@@ -1,7 +1,7 @@
 """A run of two commands, each in its own container: a keeper without network, and a client without private files.
 
-They share a socket file and the folder of runs, which the keeper can only read. Their messages are those
-between the processes of one command. The keeper has all options, and sends the client the public ones.
+The two share a socket file and the folder of runs, which the keeper can only read. They exchange the same
+messages as the processes of one command. The keeper has all options, and sends the client the public ones.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def keep_at_door(
     """Keep one run's private data for the client that connects to a socket file; then measure, if there are test data.
 
     Raises:
-        ClientError: Why it ended; for the keeper's refusals, an error of the same kind.
+        ClientError: The reason for an early end; for the keeper's refusals, an error of the same kind.
     """
     with _keeping(run, side, socket) as room:
         files, orders = list_files(run, room), describe(run, audience, room)
@@ -77,10 +77,10 @@ def keep_at_door(
 def join_at_door(
     joining: Joining, side: KeepersSide, socket: Path, audience: Audience, *, is_demanded: bool = False
 ) -> None:
-    """Keep one of several owners' data for the front that connects to a socket file.
+    """Keep one of several owners' data for the front end that connects to a socket file.
 
     Raises:
-        ClientError: Why it ended; for the keeper's refusals, an error of the same kind.
+        ClientError: The reason for an early end; for the keeper's refusals, an error of the same kind.
     """
     run, audience = joining.check(), joining.address(audience)
     front = joining.front().model_dump(mode="json")
@@ -103,7 +103,7 @@ def join_at_door(
 
 @contextmanager
 def _keeping(run: CheckedRun, side: KeepersSide, socket: Path) -> Iterator[Path]:
-    """Let the processes with private data work, and end with them.
+    """Prepare the processes with private data for work, and end them with the block.
 
     Yields:
         A folder for their temporary files.
@@ -119,18 +119,19 @@ def _keeping(run: CheckedRun, side: KeepersSide, socket: Path) -> Iterator[Path]
             yield room
             is_over = True
         finally:
-            # The keeper tells the client that the run is over, and waits for its end: the first one to end
-            # ends the containers.
+            # The keeper informs the client of the end and waits until it has ended, because the first process
+            # to end ends both containers.
             for each in (side.keeper, side.judge, side.decoder):
                 each.end(kill=not is_over)
 
 
 @at_door()
 def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = False) -> dict[str, Any]:
-    """Be the client of a keeper that is another command; return the finished run's summary.
+    """Run as the client of a keeper that is another command; return the finished run's summary.
 
     Raises:
-        ClientError: Why it ended; what was paid for is on record, and both commands continue from there.
+        ClientError: The reason for an early end; what was paid for is on record, and both commands continue
+            from there.
     """
     is_over = False
     try:
@@ -140,7 +141,7 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
         begin: Callable[[], None]
         if isinstance(settings, FrontSettings):
             folder, reads = RunFolder(settings.folder), [str(settings.ca_file)]
-            # The keeper asks the owner: the front's claim about a person is not trusted.
+            # The keeper itself asks the owner, because it does not trust the front end's report of an answer.
             begin = partial(order_front, side.runner, settings, audience, is_there=True)
             asks = _agree
         else:
@@ -157,7 +158,7 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
             found = attend(side.runner, side.runner, folder, audience, lambda: None, asks)
             folder.forget_times()
         side.runner.end()
-        # The keeper may have something to measure, and sends a message when it is done.
+        # The keeper may still have to measure, and sends a message when it is done.
         wait_for_word(side.door)
         is_over = True
         return found

@@ -1,4 +1,4 @@
-"""An owner's part in a run of several: a keeper of its data without network, and a front without private files."""
+"""An owner's part in a run of several: a keeper of its data without network, and a front end without private files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class JoinedFolder(RunFolder):
 
     @property
     def resume_command(self) -> str:
-        """The command that continues it."""
+        """The command that continues the run."""
         return "the same command"
 
 
@@ -38,8 +38,8 @@ class Joining:
     """An owner's options.
 
     Attributes:
-        own: The keeper's options, as text: ``keeper.clinics.owner.OwnOptions``.
-        yes: Whether no person has to be asked.
+        own: The keeper's options, as text; see ``keeper.clinics.owner.OwnOptions``.
+        yes: Whether the owner agreed beforehand, so that nobody is asked.
     """
 
     url: str
@@ -48,7 +48,7 @@ class Joining:
     yes: bool
 
     def check(self) -> CheckedRun:
-        """Return the run, as far as it is known.
+        """Check the options, and return the run as far as it is known.
 
         Raises:
             DataError: The private data do not exist.
@@ -58,7 +58,7 @@ class Joining:
         require_address(self.url, "URL")
         if not Path(own["private"]).exists():
             raise DataError(f"--private {own['private']}: no such folder or file")
-        # The plan's values are not known yet, and decide nothing here.
+        # Placeholders: the plan's values are not known yet, and do not matter here.
         unknown = {
             "domain": "unknown",
             "shots": 1,
@@ -79,13 +79,13 @@ class Joining:
         return FrontSettings(url=self.url, ca_file=ca_file, folder=Path(self.own["folder"]))
 
     def address(self, audience: Audience) -> Audience:
-        """Return an audience that agrees without a question if ``yes`` was given."""
+        """Return an audience that agrees without a question, if ``yes`` was given."""
         return replace(audience, person=_Yes()) if self.yes else audience
 
     def order_owner(
         self, keeper: Child, work: str, run: CheckedRun, audience: Audience, room: Path, **more: object
     ) -> None:
-        """Send its orders to the process with the private data."""
+        """Send orders to the process with the private data."""
         reads, writes = list_files(run, room)
         reads += [str(self.own[name]) for name in ("roster", "key") if Path(self.own[name]).exists()]
         common = {"quiet": audience.console.quiet, "verbose": audience.verbose}
@@ -106,7 +106,8 @@ def join(joining: Joining, audience: Audience, children: Children) -> dict[str, 
     """Take part in a run until it is over; return its summary.
 
     Raises:
-        ClientError: Why it ended; what was answered stays paid, and the same command continues from there.
+        ClientError: The reason for an early end. Answers stay paid for, and the same command continues the
+            run.
     """
     run, audience = joining.check(), joining.address(audience)
     with staff(children, partial(keep_files_of_run, run)) as at_work, claim(run.folder, resume=True):
@@ -124,7 +125,7 @@ def join(joining: Joining, audience: Audience, children: Children) -> dict[str, 
 
 
 def _ask(keeper: Child, person: Person, _worded: str) -> bool:
-    """Ask about the plan that the keeper has shown, and tell the keeper: the front is not trusted with the answer."""
+    """Ask about the plan that the keeper has shown, and send the answer to the keeper, not through the front end."""
     _, asked = keeper.pipe.receive()
     agrees = person.agrees(json.loads(asked)["question"])
     keeper.pipe.send("answer", json.dumps(agrees))
@@ -132,10 +133,10 @@ def _ask(keeper: Child, person: Person, _worded: str) -> bool:
 
 
 def order_front(runner: Child, settings: FrontSettings, audience: Audience, *, is_there: bool) -> None:
-    """Send its orders to the process with the network.
+    """Send orders to the process with the network.
 
     Args:
-        is_there: Whether somebody can be asked about the plan.
+        is_there: Whether a person can be asked about the plan.
     """
     folder, ca_file = str(settings.folder.absolute()), settings.ca_file
     order(

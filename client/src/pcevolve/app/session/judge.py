@@ -20,7 +20,7 @@ from pcevolve.public.run.progress import Audience, error_console, show_work
 
 
 def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
-    """Measure by the function that the orders name, and report how it ended."""
+    """Measure with the function that the orders name, and report how it ended."""
     run, _ = read_orders(orders)
     audience = Audience(
         Console(quiet=True) if orders["quiet"] else error_console(), verbose=orders["verbose"]

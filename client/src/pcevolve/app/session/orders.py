@@ -1,4 +1,4 @@
-"""The messages of a run's processes: orders to a process, its reports and questions, and the answers until it ends."""
+"""The messages of a run's processes: orders, reports, questions and answers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DoorAddress:
     certificate: tuple[Path | None, Path | None] = (None, None)
 
     def orders(self) -> dict[str, object]:
-        """Return what the process with the network has to know of it."""
+        """Return the address in the form that the process with the network needs."""
         files = [None if each is None else str(each.absolute()) for each in self.certificate]
         return {"listen": [self.host, self.port], "certificate": files}
 
@@ -60,7 +60,7 @@ def order(
     writes: Sequence[str] = (),
     **orders: Any,  # noqa: ANN401 - JSON
 ) -> None:
-    """Send a process its orders; ``ProtocolError`` if it has ended."""
+    """Send orders to a process; ``ProtocolError`` if it has ended."""
     try:
         child.order(work, reads, writes, **orders)
     except GoneError:
@@ -79,7 +79,7 @@ def order_runner(
     at_door: bool = False,
     door: DoorAddress | None = None,
 ) -> None:
-    """Send its orders to the process with the network; with ``source``, the run has no other process."""
+    """Send orders to the process with the network; with a ``source``, the run has no other process."""
     files = (settings.provider.ca_file, source, *(() if door is None else door.certificate))
     work = RUNNER if door is None else COORDINATOR
     order(
@@ -101,7 +101,7 @@ def order_runner(
 
 
 def order_decoder(decoder: Child, settings: RunConfig) -> None:
-    """Let a process without files decode a run's images for its keeper; end that process for a run without images."""
+    """Have a process without files decode a run's images for the keeper; end that process for a run without images."""
     if MODALITIES[find_abilities(settings.provider.dialect).makes].needs_decoder:
         order(decoder, DECODER)
     else:
@@ -115,7 +115,7 @@ def measure(
     files: tuple[list[str], list[str]],
     orders: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Let a process that may read and write these files measure a run's result."""
+    """Have a process measure a run's result; it may read and write the given files."""
     try:
         judge.order(JUDGE, *files, **orders)
     except GoneError:
@@ -173,7 +173,7 @@ _MESSAGES: dict[str, type[_Message]] = {
 }
 """Messages of a process to the process that started it.
 
-A process is not trusted, so each message is checked.
+The first process is not trusted, so each message is checked.
 """
 
 
@@ -188,9 +188,9 @@ def attend(
     """Answer a process until it reports how its work ended.
 
     Args:
-        stopped: The process that handles Ctrl-C, if there is one.
+        stopped: The process that handles Ctrl-C; None if there is none.
         begun: Called when the run is in the ledger.
-        asks: Asks the person in its own words instead of the process's.
+        asks: Asks the person with its own words instead of the process's.
     """
     with nullcontext() if stopped is None else _leaving_stop_to(stopped):
         while True:
@@ -198,6 +198,7 @@ def attend(
                 case Progress() as progress:
                     audience.tell(progress)
                 case _Question(question):
+                    # The process's output would overwrite the question.
                     with child.silence:
                         agrees = (asks or audience.person.agrees)(printable(question))
                     child.pipe.send("answer", json.dumps(agrees))
@@ -234,7 +235,7 @@ def _read(pipe: Pipe, folder: RunFolder) -> _Message:
 
 @contextmanager
 def _leaving_stop_to(stopped: Child) -> Iterator[None]:
-    """Let the runner handle Ctrl-C, as it can say what became of the run; a second Ctrl-C ends it at once."""
+    """Let the runner handle Ctrl-C, because it can report the run's state; a second Ctrl-C ends the run at once."""
     pressed = [False]
 
     def stop(_number: int, _frame: object) -> None:

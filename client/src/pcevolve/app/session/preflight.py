@@ -44,7 +44,7 @@ TAKEN: Final = frozenset({
     "from_run", "out", "candidates", "seed", "batch", "at_once", "strength_end", "api", "operator",
     "retention", "formats", "licence",
 })  # fmt: skip
-"""Options of a run that starts from a release, besides those for reaching its API; all others are the release's."""
+"""Options of a run that starts from a release, besides those for reaching its API; the release fixes all others."""
 
 
 def ask_run(given: Mapping[str, Any], resume: Path | None = None, *, may_go_on: bool = False) -> CheckedRun:
@@ -55,7 +55,7 @@ def ask_run(given: Mapping[str, Any], resume: Path | None = None, *, may_go_on: 
         may_go_on: Whether a run in the options' own folder may be continued.
 
     Raises:
-        ClientError: As ``read_options``, ``continue_options`` and ``check_run``.
+        ClientError: As in ``read_options``, ``continue_options`` and ``check_run``.
     """
     settings = read_options(given) if resume is None else continue_options(resume, given)
     return check_run(settings, may_go_on or resume is not None)
@@ -67,7 +67,7 @@ def check_run(settings: RunConfig, resume: bool = False, key: str | None = None)
     Raises:
         UsageError: An option or the folder of the run is wrong.
         DataError: The folder of private or test images does not exist.
-        LedgerError: The ledger is gone, would not survive a container, or has an impossible name.
+        LedgerError: The ledger is missing, would be lost with its container, or has an impossible name.
     """
     folder = RunFolder(settings.output.folder)
     if resume and (stored := _find_stored(folder, settings.privacy.ledger)) is not None:
@@ -84,10 +84,10 @@ def check_run(settings: RunConfig, resume: bool = False, key: str | None = None)
 
 
 def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
-    """Return the options of the run in a folder, with those given now; ``check_run`` refuses fixed ones.
+    """Return the options of the run in a folder, with those given now; ``check_run`` refuses changes of fixed ones.
 
     Args:
-        root: Folder of a run that was cut off; or of a new run, if ``given`` has all its options.
+        root: Folder of an interrupted run; or of a new run, if ``given`` has all its options.
 
     Raises:
         UsageError: There is no run to continue, or an option is impossible.
@@ -98,7 +98,7 @@ def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
     folder = RunFolder(root)
     ledger = given.get("ledger")
     if (stored := _find_stored(folder, None if ledger is None else Path(str(ledger)))) is not None:
-        # ``yes`` is not stored: the person who continues may be another one.
+        # ``yes`` is not stored, because another person may continue the run.
         return stored.changed(**{"yes": False, **given, "out": root})
     if folder.has_traces():
         lost = LOST.format(out=spell_flag("out"))
@@ -118,11 +118,11 @@ def _find_stored(folder: RunFolder, ledger: Path | None) -> RunConfig | None:
 
 
 def read_options(given: Mapping[str, Any]) -> RunConfig:
-    """Return a new run's options; if it starts from a release, options that are not given come from the release.
+    """Return a new run's options; if the run starts from a release, options not given come from the release.
 
     Raises:
         UsageError: An option is missing, wrong, or fixed by the release; or there is no such release.
-        TranscriptError: The run of that release is damaged.
+        TranscriptError: The release's run is damaged.
     """
     if given.get("from_run") is None:
         return RunConfig.of(given)
@@ -149,15 +149,15 @@ def read_options(given: Mapping[str, Any]) -> RunConfig:
 
 
 def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
-    """Return a run's stored options with new limits and ways to reach the API; ``UsageError`` if others differ."""
+    """Return a run's stored options with new limits and API settings; ``UsageError`` if other options differ."""
     changeable = {}
     for option in sorted(list_options(RunConfig), key=lambda option: option.name):
         began, now = option.of(stored), option.of(given)
-        # ``yes`` is not stored: the person who continues may be another one.
+        # ``yes`` is not stored, because another person may continue the run.
         if option.setting.resumable and (option.is_given(given) or option.name == "yes"):
             changeable[option.name] = now
         fixed = option.is_given(given) and not option.setting.resumable and option.name != "out"
-        # ``auto`` keeps the encoder that the run began with, even if another was fetched since.
+        # ``auto`` keeps the encoder that the run began with, even if a better one was fetched since.
         left_open = option.name == "encoder" and now == AUTO
         if fixed and now != began and not left_open:
             raise UsageError(
@@ -165,12 +165,12 @@ def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
                 f"{'nothing' if began is None else began}: a run's options do not change; leave it out, or begin a new "
                 f"run with another {spell_flag('out')}"
             )
-    # The folder may have moved, or have another path from here.
+    # The folder may have moved, or be mounted at another path.
     return stored.changed(**changeable, out=given.output.folder)
 
 
 def _require_writers(settings: RunConfig) -> None:
-    """Refuse an output format that could not be written in the end."""
+    """Refuse an output format that could not be written at the end."""
     if settings.output.formats:
         from pcevolve.public.publish.exports import find_form
 
@@ -210,14 +210,14 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
 
 
 def find_made(settings: RunConfig) -> type[Modality]:
-    """Return the kind of data that the API makes; the private data have the same kind."""
+    """Return the kind of data that the API makes, which is also the kind of the private data."""
     return MODALITIES[find_abilities(settings.provider.dialect).makes]
 
 
 OF_FILES: Final = (
     "test", "unit_map", "unit_column", "unlabelled", "subsample", "window", "secret_columns"
 )  # fmt: skip
-"""Options about private files, which do not apply to data that come with the client."""
+"""Options about private files, which do not apply to bundled data."""
 
 
 def _require_private(settings: RunConfig) -> None:

@@ -1,7 +1,7 @@
-"""The processes of a command at work: a keeper without network, a runner without private files, and their helpers.
+"""The processes of a command: a keeper without network, a runner without private files, and their helpers.
 
-The process that starts them sends each its orders, answers the runner's questions at the terminal, passes on
-its progress, and gets the summary. The keeper itself tells the owner why it refuses something, so nothing
+The process that starts them sends each its orders, answers the runner's questions at the terminal, forwards
+progress, and receives the summary. The keeper itself tells the owner why it refuses something, so nothing
 private comes here.
 """
 
@@ -50,15 +50,16 @@ def carry_out(
     """Carry out a run, or the rest of one, and measure its accuracy if there are test data.
 
     Args:
-        children: The processes that do the work, and end with it.
-        open_page: Whether the live page is opened in the browser.
+        children: The processes that do the work; they end with it.
+        open_page: Whether to open the live page in the browser.
         door: The address where several owners connect.
 
     Returns:
         The finished run's summary, with the accuracies.
 
     Raises:
-        ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
+        ClientError: The reason for an early end; what was paid for is on record, and the run can be
+            resumed.
     """
     if open_page:
         from pcevolve.wire.showing import show_page
@@ -75,10 +76,10 @@ def look(run: CheckedRun, audience: Audience, children: Children) -> Path:
     """Begin a run, show the provider's first images, and stop; no privacy budget is spent.
 
     Returns:
-        The page that shows them.
+        The page that shows the images.
 
     Raises:
-        ClientError: Why it ended.
+        ClientError: The reason why the run ended.
     """
     with staff(children, partial(keep_files_of_run, run)) as at_work:
         at_work.carry_out(run, audience, only_look=True)
@@ -87,11 +88,11 @@ def look(run: CheckedRun, audience: Audience, children: Children) -> Path:
 
 @dataclass(frozen=True)
 class Staff:
-    """The processes of a command at work.
+    """The running processes of a command.
 
     Attributes:
         room: A folder for temporary files of the processes with private files; torch needs one.
-        shares: Folders of further runs: the first run fixes what a process may reach.
+        shares: Folders of further runs, because the first run's orders fix what a process may access.
         own: Further files that processes with private files may write, for further runs.
     """
 
@@ -108,13 +109,13 @@ class Staff:
         only_look: bool = False,
         door: DoorAddress | None = None,
     ) -> dict[str, Any]:
-        """Have a run, or the rest of one, carried out, or its first images shown; return its summary, if any.
+        """Carry out a run or the rest of one, or show its first images; return its summary, if any.
 
         Args:
             door: The address where several owners connect; their data replace the run's own.
 
         Raises:
-            ClientError: Why it ended; for the keeper's refusals, an error of the same kind.
+            ClientError: The reason for an early end; for the keeper's refusals, an error of the same kind.
         """
         if (find_roster(run.settings.data.private) is None) != (door is None):
             raise UsageError("several owners work only with pcevolve run --clinics ROSTER")
@@ -144,7 +145,7 @@ class Staff:
         """Have runs' results measured on private data.
 
         Args:
-            work: The measuring function (``module:name``), which gets the run and ``asked``.
+            work: The function that measures (``module:name``); it receives the run and ``asked``.
         """
         with _ending(self.children):
             orders = {**describe(run, audience, self.room), "measure": work, "asked": asked}
@@ -163,10 +164,10 @@ class Staff:
 def staff(
     children: Children, keep_files: Callable[[], None], shares: Sequence[Path] = (), own: Sequence[Path] = ()
 ) -> Iterator[Staff]:
-    """Give started processes work, one task after the other, until the with block ends.
+    """Give started processes one task after the other, until the with block ends.
 
     Args:
-        keep_files: Restricts this process to the folders that they work in.
+        keep_files: Restricts this process to the folders that the processes work in.
     """
     with _ending(children):
         keep_files()
@@ -190,20 +191,20 @@ def _ending(children: Children) -> Iterator[None]:
 
 
 def find_owners(run: CheckedRun) -> OwnerFolder:
-    """Return the owner's part of a run; errors as ``OwnerFolder.of``."""
+    """Return the owner's private folder of a run; errors as in ``OwnerFolder.of``."""
     return OwnerFolder.of(run.folder.root, run.settings.privacy.ledger)
 
 
 def link_owners(run: CheckedRun) -> None:
-    """Link the owner's part of a run from the default ledger's folder; the keeper itself cannot create links."""
+    """Link the owner's private folder of a run from the default ledger's folder; the keeper cannot create links."""
     find_owners(run).link()
 
 
 def begin_without_keeper(run: CheckedRun) -> Callable[[], None]:
     """Return a function that stores the options of a run without a keeper, once its owner has agreed.
 
-    It removes the options of an earlier start that never fixed its plan. They are looked for now, as a new
-    record has another id.
+    The function also removes the options of an earlier start that never fixed its plan. These are looked up
+    now, because a new record has another id.
     """
     false_start = (
         None if run.folder.has_plan() else OwnerFolder.find(run.folder.root, run.settings.privacy.ledger)
@@ -219,7 +220,7 @@ def begin_without_keeper(run: CheckedRun) -> Callable[[], None]:
 
 @contextmanager
 def claim(folder: RunFolder, resume: bool) -> Iterator[None]:
-    """Lock the run's folder, in which the runner can write but not lock; after a refusal, remove a new folder."""
+    """Lock the run's folder, which the runner can write in but not lock; after a refusal, remove a new folder."""
     is_new = not folder.root.exists() or not any(folder.root.iterdir())
     try:
         with folder.claim(resume):
@@ -235,7 +236,7 @@ def claim(folder: RunFolder, resume: bool) -> Iterator[None]:
 
 @contextmanager
 def give_room() -> Iterator[Path]:
-    """Create a folder for the keeper's temporary files; torch needs one."""
+    """Create a folder for temporary files of the processes with private files; torch needs one."""
     room = Path(tempfile.mkdtemp(prefix="pcevolve-"))
     try:
         yield room
@@ -244,6 +245,6 @@ def give_room() -> Iterator[Path]:
 
 
 def may_be_measured(settings: RunConfig) -> bool:
-    """True if there may be test data: the owner's, or those of a library whose data are the private ones."""
+    """True if there may be test data: the owner's, or the rest of bundled data."""
     own = isinstance(parse_source(settings.data.private), FolderSource)  # a roster's source is one, too
     return settings.data.test is not None or not own

@@ -57,6 +57,7 @@ class OwnerKey:
         if stat.S_IMODE(mode) & 0o077:
             raise UsageError(f"--key {path}: others can read it: chmod 600 {path}")
         try:
+            # Parsing errors are not shown, because they might quote the key.
             halves = base64.b64decode(data.decode().strip().removeprefix(FORM), validate=True)
         except (binascii.Error, UnicodeDecodeError):
             halves = b""

@@ -195,6 +195,7 @@ class Owner:
         account = self._open_account(plan, data)
         is_agreed = self._has_agreed(plan, account)
         events = [event for each in summing.events.values() for event in each if not event.free]
+        # Priced before any image is embedded, so that a refusal takes little time.
         self._require_cheap(plan, events)
         account.require(events)
         views = SummedViews(PrivateViews(data, summing.chooser.encoder))

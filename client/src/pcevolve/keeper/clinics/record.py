@@ -90,6 +90,7 @@ class CopiedRecord:
         pool = lineage.pool(receipt.iteration)
         try:
             fault = self._summing.find_fault(receipt, measured, pool, self.head, exchanges)
+        # The coordinator sent these bytes, so they may have any form.
         except (SafetensorError, ValueError, KeyError, TypeError):
             fault = "what was measured cannot be read"
         if fault:

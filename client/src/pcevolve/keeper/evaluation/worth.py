@@ -27,6 +27,7 @@ WORTHY: Final = 0.5
 LEAST_ITEMS: Final = 30
 """Fewest test items for a verdict; with fewer, resampling underestimates the error."""
 RESAMPLES: Final = 2000
+"""Number of resamples; 50 of them lie beyond each end of an interval."""
 DATASET, SHOTS = "dataset", "private images"
 
 

@@ -49,6 +49,7 @@ def find_companions(names: Sequence[str]) -> list[tuple[int, int]]:
         Pairs of indices: the picture, and its companion.
     """
     names = names[:MOST_FILES]
+    # Reversed, so that of equal names the first file stays in the dictionary.
     exact = {
         (PurePosixPath(name).parent.parts, _stem(name)): place
         for place, name in reversed([*enumerate(names)])
@@ -57,6 +58,7 @@ def find_companions(names: Sequence[str]) -> list[tuple[int, int]]:
     found: dict[int, int] = {}
     for place, name in enumerate(names):
         folder, stem = PurePosixPath(name).parent.parts, _stem(name)
+        # Compared across folders too, because images/7.png and masks/7.png belong together.
         own = tuple(each for each in folder if not names_companions(each) and not names_pictures(each))
         by_base.setdefault((own, _strip(stem)), []).append(place)
         others = (exact.get((folder, each), place) for each in _shorten(stem))

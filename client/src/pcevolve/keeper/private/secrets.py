@@ -115,6 +115,7 @@ class Sources:
             holders: dict[str, list[int]] = defaultdict(list)
             for place, marks in enumerate(data.marks):
                 holders[marks[at]].append(place)
+            # An empty cell contains no secret.
             holders.pop("", None)
             for letters, places in holders.items():
                 yield (

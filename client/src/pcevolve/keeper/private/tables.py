@@ -32,6 +32,7 @@ LEAST_UNPACKED = 2**24
 ROW_BYTES = 64
 """Estimate of a row's memory apart from its text, in bytes."""
 BATCH_ROWS = 1024
+"""Rows of a Parquet file that are unpacked at a time."""
 MOST_EXACT = 2.0**53
 """Above this, neighbouring integers share one float64, so that two patients could become one."""
 PAGE_BUFFER = 2**16

@@ -118,6 +118,7 @@ def require_unit_size(units: Sequence[str], names: Sequence[str], kind: str, mos
 def _rows(path: Path) -> list[list[str]]:
     """Return the non-empty lines as two stripped cells each; comments may come first."""
     try:
+        # Comments are skipped here, because the csv module would read their commas as separators.
         lines = io.StringIO(read_file(path, MAX_BYTES).decode("utf-8-sig"), newline="")
         comments = 0
         while lines.read(1) == "#":

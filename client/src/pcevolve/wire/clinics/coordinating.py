@@ -70,6 +70,7 @@ class AddingJudge(AskingJudge):
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Have a release added up; a recorded release is returned without new questions."""
         head, exchanges = self.head(), list[Exchange]()
+        # A recorded release skips the loop; otherwise each answer may lead to the next question.
         while query.iteration not in self.paid:
             asked = self.side.ask(Ask(iteration=query.iteration, head=head, exchanges=tuple(exchanges)))
             if asked.question is None:

@@ -56,6 +56,7 @@ class RecordLines:
             )
         end = self._ends[lines]
         most = max([each for each in self._ends[lines + 1 :] if each - end <= MOST_LINES_BYTES], default=None)
+        # A longer line is sent alone, or its owner would wait forever.
         if most is None:
             most = self._ends[min(lines + 1, len(self._ends) - 1)]
         with self._log.open("rb") as file:
@@ -246,6 +247,7 @@ class Door:
             "lines": base64.b64encode(lines),
             "missing": tuple(self._clinics.owners[each].name for each in missing),
         }
+        # Lines first: questions and figures only go to an owner whose copy is complete.
         if not lines and self._figures is not None:
             self._informed.add(sync.owner)
             return News(**common, figures=self._figures)

@@ -19,9 +19,11 @@ from ipaddress import ip_address
 from typing import Final
 
 MOST_UNAUTHENTICATED: Final = 192
+"""Largest number of connected strangers."""
 MOST_OF_ADDRESS: Final = 64
 """Most strangers from one IPv4 address, or from one IPv6 network (/64), which one machine usually owns."""
 MOST_OF_OWNER: Final = 4
+"""Largest number of one owner's connections."""
 UNAUTHENTICATED_SECONDS: Final = 10.0
 """Time from the connection to the end of the first message with an owner's signature."""
 

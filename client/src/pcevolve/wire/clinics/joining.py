@@ -39,6 +39,7 @@ from pcevolve.wire.running import report
 AGAIN_SECONDS: Final = 2.0
 """Pause before an unreachable coordinator is tried again."""
 _TOO_EARLY: Final = 503
+"""Status of a coordinator that has no plan yet."""
 _SILENT: Final = "cannot be reached"
 _HANGS_UP: Final = "hangs up (one that has a certificate is reached by https://)"
 _MENDS: Final[dict[str, str]] = {

@@ -103,6 +103,7 @@ class _Visit(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _hear(self) -> bytes:
+        # Path, length and sender are checked before the body is read.
         length = self.headers.get("Content-Length", "")
         if self.path != SYNC:
             raise DeniedError(404, "nothing is here")
