@@ -50,7 +50,7 @@ def pack(audited: Audit, path: Path) -> Path:
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
             for name in sorted(files):
                 entry = zipfile.ZipInfo(f"{folder}/{name}", EPOCH)
-                entry.create_system, entry.external_attr = 3, 0o644 << 16  # as on any UNIX
+                entry.create_system, entry.external_attr = 3, 0o644 << 16  # a UNIX file with mode 0644
                 archive.writestr(entry, files[name]())
         os.utime(unfinished, (NO_TIME, NO_TIME))
         unfinished.replace(path)

@@ -114,7 +114,7 @@ class RebuiltRelease:
         try:
             found = read_file(self.run.layout.release / name, MOST_BYTES)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            return  # that it is missing is told of the folder; ``OSError`` of what cannot be read must not pass
+            return  # the check of the folder reports a missing file; an unreadable one raises ``OSError``
         if found != expected:
             fields = _name_differing(found, expected) if name == MANIFEST else ""
             yield f"release/{name} is not what the record gives{fields}"

@@ -69,7 +69,7 @@ def _may_say(plan: PublicPlan, receipt: Receipt) -> bool:
     if plan.class_counts and receipt.iteration == 1:
         return len(receipt.values) == len(plan.labels) and all(map(math.isfinite, receipt.values))
     settled = (AS_IS, MATCHED) if plan.method.appearance == "auto" else ((),)
-    return str(receipt.values) in map(str, settled)  # -0.0 equals 0.0
+    return str(receipt.values) in map(str, settled)  # as strings, because -0.0 equals 0.0
 
 
 @dataclass
@@ -228,7 +228,7 @@ class Selections:
             _ = self._chooser
         except ModelError as error:
             return str(error)
-        except ClientError:  # a record that makes no sense is for ``faults`` to tell
+        except ClientError:  # ``faults`` reports a meaningless record
             return ""
         return ""
 
@@ -262,7 +262,7 @@ class Selections:
         for receipt in receipts:
             where = f"receipt for iteration {receipt.iteration}"
             pool = self.again.pools.get(receipt.iteration)
-            if pool is None:  # the record breaks off before, which is told elsewhere
+            if pool is None:  # the record breaks off earlier, which another finding reports
                 return
             all_inputs = chooser.find_inputs(receipt.iteration, pool, looks)
             if receipt.measured:

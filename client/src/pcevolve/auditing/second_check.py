@@ -114,7 +114,7 @@ def _list_digests(answer: Answered, bodies: Bodies) -> Iterator[str]:
     """Yield the digests of all possible outputs of an answer: separately stored files, base64 images, and texts."""
     yield from answer.body.files
     text = answer.body.text
-    with suppress(ValueError, RecursionError):  # the image itself, or nothing that any dialect reads
+    with suppress(ValueError, RecursionError):  # the body is an image, or not JSON that any dialect reads
         for each in ("", *_walk(json.loads(strip_mark(text.encode() if text else bodies.get(answer.body))))):
             yield hashlib.sha256(each.encode("utf-8", "surrogatepass")).hexdigest()
             # APIs use several spellings of base64: some wrap lines, or omit the padding. All other strings are texts.
@@ -127,7 +127,7 @@ def _list_digests(answer: Answered, bodies: Bodies) -> Iterator[str]:
 def _walk(value: Any) -> Iterator[str]:  # noqa: ANN401 - what JSON has
     """Yield all strings in a JSON value, and a language model's texts without its thinking."""
     left = [value]
-    while left:  # no recursion: how deep an answer is nested is the provider's choice
+    while left:  # no recursion, because the provider chooses the depth of nesting
         each = left.pop()
         left.extend(each.values() if isinstance(each, dict) else each if isinstance(each, list) else ())
         if isinstance(each, dict) and "content" in each:

@@ -49,7 +49,7 @@ def _find_faults(run: RunReader, again: Rerun, plan: PublicPlan, chooser: Choose
             continue
         receipt, where = entry.record.receipt, f"receipt for iteration {entry.record.receipt.iteration}"
         pool = again.pools.get(receipt.iteration)
-        if pool is None:  # the record breaks off before, which is told elsewhere
+        if pool is None:  # the record breaks off earlier, which another finding reports
             return
         try:
             answers = entry.record.answers

@@ -219,7 +219,7 @@ class UnderWay:
         except (OtherModelError, UnlistedHostError):
             answer.links = None
         except ProviderReplyError:
-            pass  # what it brought is read with that
+            pass  # ``brought`` reads the outputs and reports the fault
 
     def _follow(self, slot: str, link: str | WireRequest) -> Link | ProviderError:
         try:

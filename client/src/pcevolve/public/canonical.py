@@ -46,7 +46,7 @@ def list_unused(plan: PlanFields) -> list[str]:
     unused |= {f"method.{name}" for name in _list_inapplicable(plan)}
     if plan.provider.prompts and (
         not plan.method.iterations or plan.keeps_prompts
-    ):  # every call has a prompt of its own
+    ):  # every call has its own prompt
         unused.add("provider.prompt_template")
     return sorted(unused)
 
@@ -56,11 +56,11 @@ def _list_inapplicable(plan: PlanFields) -> set[str]:
     fields: set[str] = set()
     if not plan.method.iterations:
         fields |= {"lookahead", "more", "vary_by", "vary_with", "prototypes", "variations"}
-    if plan.method.iterations < 2:  # there is no way from the first to the last
+    if plan.method.iterations < 2:  # the first iteration is also the last
         fields.add("threshold_end")
     if not plan.releases:
         fields |= list_choice_parameters(type(plan.method))
-    if plan.method.iterations + plan.selects < 2:  # nothing is chosen from more than one generation
+    if plan.method.iterations + plan.selects < 2:  # every choice is from a single generation
         fields.add("pool")
     if not plan.provider.prompts or plan.method.vary_by == "prompt":
         fields.add("vary_with")

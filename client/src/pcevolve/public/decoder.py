@@ -47,7 +47,7 @@ def decode_in_time(data: bytes) -> DecodedImage | None:
 
     The decoder and the runner call this function, each from one thread.
     """
-    from pcevolve_shared import images  # a run of texts has none
+    from pcevolve_shared import images  # deferred: a run of texts decodes no images
 
     # Python cannot interrupt a decoder written in C. This timer is a C thread that ends the process at any point.
     faulthandler.dump_traceback_later(MOST_SECONDS, file=_nowhere(), exit=True)

@@ -35,7 +35,7 @@ def write_files_durably(files: Mapping[Path, bytes], mode: int = 0o644, *, timel
         # name.
         for path in files:
             _partial(path).replace(path)
-    except BaseException:  # Ctrl-C too: an audit would find a file that belongs to no run
+    except BaseException:  # including Ctrl-C: an audit would report the temporary file as a fault
         for path in files:
             with suppress(OSError):
                 _partial(path).unlink()
@@ -77,7 +77,7 @@ def write_folder_durably(path: Path) -> Iterator[Path]:
         yield partial
         _sync_tree(partial)
         partial.replace(path)
-    except BaseException:  # Ctrl-C too: an audit would find a folder that belongs to no run
+    except BaseException:  # including Ctrl-C: an audit would report the temporary folder as a fault
         _remove(partial)
         raise
     sync_folder(path.parent)
@@ -103,7 +103,7 @@ def replace_folder_durably(path: Path) -> Iterator[Path]:
 def settle(path: Path) -> None:
     """Finish or remove an interrupted write of a file or folder (``OSError`` if that fails)."""
     fresh = _fresh(path)
-    if fresh.is_dir() and not fresh.is_symlink():  # whole, or it had another name
+    if fresh.is_dir() and not fresh.is_symlink():  # complete: an incomplete folder has another name
         _take_place(path)
     for left in (_partial(path), fresh, _partial(fresh)):
         _remove(left)
@@ -188,7 +188,7 @@ def set_owners_mode(folder: Path) -> None:
 def write_private_bytes(path: Path, data: bytes) -> None:
     """Write bytes with the same modes and errors as ``write_private``."""
     try:
-        if not path.parent.is_dir():  # an existing one may be shared, such as /tmp
+        if not path.parent.is_dir():  # an existing folder may be shared, such as /tmp
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             set_owners_mode(path.parent)
         write_durably(path, data, 0o600)

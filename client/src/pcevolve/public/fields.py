@@ -101,12 +101,12 @@ class PlanFields(BaseModel):
     modality: AnyModality
     centre_first: bool = False
     unit: str = "image"
-    namespaced: bool = False  # the owner's claim that units of these names have no other data elsewhere
+    namespaced: bool = False  # True: the owner claims that units of these names have no data elsewhere
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
     earlier: PriorReleases = PriorReleases()
     library: Library | None = None
     exact: Annotated[Exact | None, Field(exclude_if=lambda value: value is None)] = (
-        None  # in the provider's words
+        None  # as the provider states it
     )
     confinement: Annotated[Confinement | None, Field(exclude_if=lambda value: value is None)] = None
     clinics: Annotated[Clinics | None, Field(exclude_if=lambda value: value is None)] = None
@@ -201,7 +201,7 @@ class PlanFields(BaseModel):
         template = _WITHOUT_WORDS.get(self.provider.prompt_template, self.provider.prompt_template)
         return put_in_one_line(
             fill(template, self.data.domain, words)
-        )  # a template of one's own has a gap there
+        )  # a user's template leaves a gap for the missing words
 
     @property
     def wordings(self) -> int:

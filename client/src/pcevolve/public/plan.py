@@ -23,7 +23,7 @@ FROM_RELEASE: Final = "from-release"
 """The method of a run that starts from a release and varies it. A user cannot select it by name."""
 FEWEST_WORDINGS: Final = 2
 """Smallest number of prompts per class among which there is a choice."""
-_NAMED = 5  # labels named in one error
+_NAMED = 5  # most labels that one error names
 
 
 def require_consistent(plan: PlanFields) -> None:

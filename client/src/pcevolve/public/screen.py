@@ -76,7 +76,7 @@ def lay_out(lines: Iterable[Line], heading: str | None = None) -> Table:
     table.add_column(min_width=TITLE_WIDTH, no_wrap=True)
     table.add_column(overflow="fold")
     for title, text in lines:
-        table.add_row(title, Text(text))  # a name in brackets is no style
+        table.add_row(title, Text(text))  # Text: rich would read a name in brackets as a style
     return table
 
 

@@ -29,8 +29,8 @@ SYSTEM_FILES = frozenset(
 )
 """Files that operating systems create unasked, in lower case; the loader skips them."""
 MAX_CHARS = 100
-MAX_BYTES = 200  # in UTF-8; a file name may have 255, and copies get suffixes
-_FORBIDDEN = '/\\<>:"|?*'  # separators, and what Windows keeps for itself
+MAX_BYTES = 200  # in UTF-8; file names may have 255, which leaves room for the suffixes of copies
+_FORBIDDEN = '/\\<>:"|?*'  # separators, and characters that Windows reserves
 _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$"}
     | {f"{port}{number}" for port in ("com", "lpt") for number in range(10)}

@@ -147,7 +147,7 @@ class Reasons:
 
     def _explain(self, attempt: Attempt, digest: str, state: RunState | None) -> CarriedImage:
         """Find the reason for sending an image with a request, among the records up to that request."""
-        call = attempt.own_call  # a request that only follows a link carries nothing
+        call = attempt.own_call  # a request for a link carries no image
         verdict = None if state is None or call is None else state.image_of(call)
         if isinstance(verdict, OneImage) and verdict.image.digest == digest:
             origin = self.named.get(verdict.image.id)

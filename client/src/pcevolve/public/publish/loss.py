@@ -35,7 +35,7 @@ class PrivacyLoss:
     @classmethod
     def of(cls, plan: PublicPlan, events: Iterable[Event]) -> Self:
         """Compute the loss of a run's events for one unit of its folder."""
-        from pcevolve.public.dp.accountants import epsilon  # NumPy takes a moment to import
+        from pcevolve.public.dp.accountants import epsilon  # deferred: NumPy is slow to import
 
         own = tuple(events)
         loss = epsilon(find_folder_events(plan, own), plan.privacy.delta)

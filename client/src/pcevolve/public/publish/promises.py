@@ -18,7 +18,7 @@ from pcevolve.public.release import Receipt, count_rounds
 from pcevolve.public.selectors.method import Method
 from pcevolve.public.transcript.records import Guarantee, ReleasedImage
 
-_MOST_NAMED = 3  # licences in one sentence
+_MOST_NAMED = 3  # most licences that one sentence names
 
 
 def make_title(plan: PublicPlan) -> str:

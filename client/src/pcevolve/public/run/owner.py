@@ -165,7 +165,7 @@ class OwnerFolder:
 
     def forget(self) -> None:
         """Remove the files of a run that never fixed its plan."""
-        if self._bound:  # a run has gone on from a copy of this folder
+        if self._bound:  # a run was continued from a copy of this folder
             return
         shutil.rmtree(self.root, ignore_errors=True)
         usual = find_ledger().parent / RUNS / self.root.name

@@ -73,7 +73,7 @@ class Bodies(StoredFiles):
             nonlocal left
             data = self.file(digest)
             left -= len(data)
-            if left < 0:  # one file may be named a million times
+            if left < 0:
                 raise _make_error(ref)
             return data
 
@@ -137,7 +137,7 @@ def cut(body: bytes) -> CutBody:
         # Join the parts again and compare before accepting the split: base64 has several spellings, and forms have
         # several line ends.
         whole = _join(text, taken.files.__getitem__) == body
-    except (UnicodeDecodeError, KeyError):  # the text itself looks like a placeholder: keep it whole instead
+    except (UnicodeDecodeError, KeyError):  # the text itself contains a placeholder: store the complete body
         return CutBody()
     return CutBody(text, taken.files) if whole else CutBody()
 
@@ -147,7 +147,7 @@ def _cut_word(taken: CutBody, match: re.Match[bytes]) -> bytes:
         data = base64.b64decode(match[2], validate=True)
         # Require the first bytes of an image, so that a long word of a prompt stays readable in the log.
         containers.media_type(data)
-    except (binascii.Error, containers.ImageError):  # a long word is no image
+    except (binascii.Error, containers.ImageError):  # a long word that is not an image
         return match[0]
     return b'"' + match[1] + b"{{sha256:" + taken.take(data) + b'}}"'
 

@@ -73,7 +73,7 @@ def read_chain(folder: Path) -> Iterator[Link]:
     require_format(folder / LOG, folder.parent)
     previous, closed = GENESIS, False
     for number, raw in enumerate(_lines(folder)):
-        if not (closed or raw.endswith(b"\n")):  # what it was to announce did not happen
+        if not (closed or raw.endswith(b"\n")):  # the action that the line would announce did not happen
             return
         try:
             line = Line.model_validate(parse_json(raw, parse_constant=_no_number))

@@ -132,7 +132,7 @@ class Transcript:
         line = Line(seq=len(self.entries), prev=self.head, event=to_event(record))
         raw = line.encode()
         rest = memoryview(raw)
-        while rest:  # a disk that is nearly full takes a part, and complains the next time
+        while rest:  # a nearly full disk writes only a part, and raises at the next write
             rest = rest[self._file.write(rest) :]
         os.fsync(self._file.fileno())
         self._index(Entry(line.seq, record, digest(raw)))

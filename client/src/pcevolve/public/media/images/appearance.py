@@ -29,11 +29,11 @@ from pcevolve.public.release import Receipt
 FloatArray = NDArray[np.float64]
 
 MIDDLE = 0.5
-REACH = 0.1  # of a side: how far from the middle a subject can be told to lie
-OUTSIDE = 0.05  # of the subject on either side of its extent: specks do not count
-FAINT, CLEAR = 0.3, 0.7  # of the contrast: below the first nothing is subject, above the second all is
+REACH = 0.1  # share of a side: greatest measured distance of a subject from the middle
+OUTSIDE = 0.05  # share of the subject outside its extent on either side, so that specks do not count
+FAINT, CLEAR = 0.3, 0.7  # shares of the contrast below which nothing, and above which everything is subject
 MOVED_SHARE = (
-    0.7  # of the way; an image keeps some of its own position, because real subjects do not all lie in one
+    0.7  # an image keeps part of its own position, because real subjects are not all at one position
 )
 
 
@@ -83,9 +83,9 @@ NUMBERS = 6
 DECIMALS = 6
 """Decimals of a released appearance."""
 DARKEST, BRIGHTEST = 0.02, 0.98  # quantiles
-SHARPNESS_SIDE = 64  # pixels across at which sharpness is measured
+SHARPNESS_SIDE = 64  # pixels of the shorter side at which sharpness is measured
 LONGEST_SIDE = 64 * SHARPNESS_SIDE
-RIM_SHARE = 6 / 64  # of the shorter side: what lies there is ground
+RIM_SHARE = 6 / 64  # share of the shorter side; the rim of this width is ground
 BLURS = (0.0, 0.7, 1.2, 1.8, 2.5, 3.3)  # standard deviations in 64ths of the shorter side
 LARGEST_GAIN = 4.0
 AS_IS, MATCHED = (0.0,), (1.0,)
@@ -138,7 +138,7 @@ class Appearance:
         """Return the appearance nearest to six numbers, rounded to six decimals."""
         return cls(
             *(round(float(each), DECIMALS) + 0.0 for each in np.clip(vector, 0.0, 1.0))
-        )  # no negative zero
+        )  # adding 0.0 turns -0.0 into 0.0
 
     @property
     def numbers(self) -> tuple[float, ...]:

@@ -23,12 +23,12 @@ DECODE_ERRORS = (
     *(struct.error, zlib.error, Image.DecompressionBombError, Image.DecompressionBombWarning),
 )
 FRAMED_SIDE = 64  # pixels of a framed scan, margin included
-INK_SIDE = 48  # pixels of the scan in it; scans touch their border, and glyphs in the world have a margin
+INK_SIDE = 48  # pixels of the scan itself; scans touch their border, but generated glyphs have a margin
 
 
 def decode_here(data: bytes) -> DecodedImage | None:
     """Decode received bytes in this process, within the wire's limits; None for an undecodable image."""
-    from pcevolve_shared import images  # which a keeper leaves to another process
+    from pcevolve_shared import images  # deferred: a keeper decodes in another process
 
     try:
         return images.decode(data)

@@ -130,7 +130,7 @@ def _read(data: bytes, most_bytes: int) -> pydicom.Dataset:
         small = not isinstance(element, RawDataElement) or len(element.value or b"") <= MOST_ELEMENT_BYTES
         if not small and element.tag != _PIXELS:
             raise ValueError("too large for what it is")
-    for group in _GROUPS:  # where files of the enhanced kind have what others have in the header
+    for group in _GROUPS:  # enhanced files store here what other files store in the header
         for name in _SHARED:
             for item in (header.get(group) or [{}])[0].get(name) or []:
                 for element in item:
@@ -218,7 +218,7 @@ def _frames_held(header: pydicom.Dataset) -> int:
         return int(max(int.from_bytes(pixels[4:8], "little") // 4, begun))
     bits = header.Rows * header.Columns * header.SamplesPerPixel * header.BitsAllocated
     bits = bits * 2 // 3 if header.PhotometricInterpretation == "YBR_FULL_422" else bits
-    filled_up = 8 * len(pixels) - bits < 16  # to whole words
+    filled_up = 8 * len(pixels) - bits < 16  # padded to whole words
     return 1 if filled_up else 8 * len(pixels) // bits
 
 
@@ -292,7 +292,7 @@ def _of_jpeg(frame: bytes, header: pydicom.Dataset) -> tuple[Numbers, str]:
     letters = [each[0] for each in getattr(image, "layer", [])] in ([82, 71, 66], [114, 103, 98])
     marked = "jfif" in image.info or "adobe_transform" in image.info or letters
     if header.SamplesPerPixel == 3 and header.PhotometricInterpretation == "RGB" and not marked:
-        image.draft("YCbCr", None)  # as they are: what a JPEG without marks is by itself is converted
+        image.draft("YCbCr", None)  # keep the components: without marks, Pillow would convert them from YCbCr
     values = np.asarray(image)
     signed = header.SamplesPerPixel == 1 and header.PixelRepresentation
     kind = "RGB" if header.SamplesPerPixel == 3 else str(header.PhotometricInterpretation)

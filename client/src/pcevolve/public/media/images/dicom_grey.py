@@ -79,11 +79,11 @@ def _apply_own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares
         return place_between(entries, (0.0, 2.0**bits - 1))
     if _first(header, "WindowCenter") is None or _first(header, "WindowWidth") is None:
         return None
-    shown = pydicom.Dataset()  # of one bit, so that what pydicom makes of the values lies between 0 and 1
+    shown = pydicom.Dataset()  # of one bit, so that pydicom maps the values to [0, 1]
     shown.BitsStored, shown.PixelRepresentation, shown.PhotometricInterpretation = 1, 0, "MONOCHROME2"
     shown.add(header["WindowCenter"])
     shown.add(header["WindowWidth"])
-    if header.get("VOILUTFunction"):  # an empty one is LINEAR, and for pydicom unknown
+    if header.get("VOILUTFunction"):  # an empty function means LINEAR, which pydicom does not know
         shown.add(header["VOILUTFunction"])
     try:
         return np.asarray(apply_windowing(physical, shown))

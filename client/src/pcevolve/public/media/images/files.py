@@ -46,14 +46,19 @@ _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "GIF")
 # refused.
 _FIRST_FRAME_FORMATS = frozenset({"JPEG", "MPO"})
 _LEAST_SIDE = 8  # pixels
-_MOST_RATIO = 20  # of the sides; encoders look at squares, in which a narrower strip is a smear
-_LEAST_ALPHA = 8  # of 255; what is more transparent nowhere shows nothing
-_COUNTED_BYTES = 65_536  # of a larger file, pages are not counted: of millions that would take hours
-_MOST_TALL, _LEAST_TALL = 10, 1.01  # of a pixel's sides
-_MP_ENTRIES = 0xB002  # of the list of a JPEG's pictures
-_X_DENSITY, _Y_DENSITY, _ORIENTATION, _LYING = 282, 283, 274, (5, 6, 7, 8)  # of EXIF
-_GIF_ASPECT = 12  # its byte
-_PNG_BIT_DEPTH = 24  # its byte: after the mark, the length, the name and the size
+_MOST_RATIO = 20  # of the sides; encoders resize to squares, in which a narrower strip is smeared
+_LEAST_ALPHA = 8  # of 255; an image that is nowhere more opaque than this shows nothing
+_COUNTED_BYTES = 65_536  # pages of a larger file are not counted: a million pages would take hours
+_MOST_TALL, _LEAST_TALL = 10, 1.01  # ratios of a pixel's sides
+_MP_ENTRIES = 0xB002  # tag of the list of a JPEG's pictures
+_X_DENSITY, _Y_DENSITY, _ORIENTATION, _LYING = (
+    282,
+    283,
+    274,
+    (5, 6, 7, 8),
+)  # tags and rotated orientations of EXIF
+_GIF_ASPECT = 12  # index of the byte
+_PNG_BIT_DEPTH = 24  # index of the byte, after signature, length, name and size
 _ONE_AT_A_TIME = threading.Lock()
 """Guards Python's warning filters, which all threads of a process share."""
 
@@ -172,7 +177,7 @@ def count_pixels(image: DecodedImage) -> int:
 
 
 def _read_bounded(path: Path) -> bytes:
-    if not path.is_file():  # a pipe would block, a dangling link has nothing to read
+    if not path.is_file():  # a pipe would block, and a dangling link has no content
         known = os.path.lexists(path)
         raise RejectedImageError("is not a regular file; replace or remove it" if known else "does not exist")
     try:
@@ -285,7 +290,7 @@ def _decode_usual(data: bytes) -> tuple[Grey | _Colours, float]:
         turned = ImageOps.exif_transpose(image)
         if signed and turned.mode == "L":
             return _grey(np.asarray(turned).view(np.int8), 8, signed, inverted), tall
-        bits = bits if bits > 8 or turned.mode in {"1", "L"} else 8  # what a palette says has 8
+        bits = bits if bits > 8 or turned.mode in {"1", "L"} else 8  # colours of a palette have 8
         if turned.mode in {"I", "F"} or turned.mode.startswith("I;16"):
             if "transparency" in turned.info:
                 raise RejectedImageError(
@@ -293,7 +298,7 @@ def _decode_usual(data: bytes) -> tuple[Grey | _Colours, float]:
                 )
             return _grey(np.asarray(turned), bits, signed, inverted), tall
         rgb, profile = _bare(_to_rgb(turned)), image.info.get("icc_profile")
-        own = turned if turned.mode in {"L", "CMYK"} else rgb  # what the profile is about
+        own = turned if turned.mode in {"L", "CMYK"} else rgb  # the picture that the profile describes
         return _Colours(rgb, _in_srgb(own, profile) if profile else rgb, bits, inverted), tall
 
 
@@ -309,7 +314,7 @@ def _measure_pixel(image: Image.Image, data: bytes) -> float:
     if image.format == "TIFF":
         tiff = _tiff()
         density = tiff.read_density(tiff.read_tags(data))
-    elif image.format == "GIF":  # 49 of 64 is 1, and 0 says nothing (GIF89a, 18)
+    elif image.format == "GIF":  # the byte 49 means 1:1, and 0 means unknown (GIF89a, 18)
         density = (64, data[_GIF_ASPECT] + 15) if data[_GIF_ASPECT] else None
     else:
         density = image.info.get("jfif_density") or image.info.get("aspect") or image.info.get("dpi")
@@ -337,7 +342,7 @@ def _sample_bits(image: DecodedImage, data: bytes) -> tuple[int, bool, bool]:
     tiff = _tiff()
     tags = tiff.read_tags(data)
     bits = tiff.count_bits(tags)
-    if bits > 8 and tiff.lies_apart(tags):  # Pillow takes them for 8 bits
+    if bits > 8 and tiff.lies_apart(tags):  # Pillow would read them as 8 bits
         raise RejectedImageError(f"is TIFF of {bits} bits whose channels lie apart; save it as PNG")
     return bits, tiff.is_signed(tags), tiff.is_white_zero(tags)
 
@@ -346,7 +351,7 @@ def _grey(values: NDArray[np.generic], bits: int, signed: bool, inverted: bool) 
     """Return grey values of more than 8 bits, which Pillow does not scale."""
     half = 2.0 ** (bits - 1)
     whole = (-half, half - 1) if signed else (0.0, 2 * half - 1)
-    known = values.dtype.kind != "f" and bits <= 16  # of 32 bits nobody uses the whole range
+    known = values.dtype.kind != "f" and bits <= 16  # no device uses the full range of 32 bits
     values = values.view(np.uint32) if values.dtype == np.int32 and bits == 32 and not signed else values
     return Grey(values, values.astype(np.float64), bits, whole if known else None, inverted=inverted)
 

@@ -29,9 +29,9 @@ _ADVICE = {
 }
 _BY_SUFFIX = {suffix: advice for advice, suffixes in _ADVICE.items() for suffix in suffixes}
 _HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"})
-_DICOM_PREAMBLE = 128  # bytes before the mark
+_DICOM_PREAMBLE = 128  # bytes before the mark DICM
 _FIRST_OF_GROUP_8 = tuple(bytes((8, 0, element, 0)) for element in (0x00, 0x01, 0x05, 0x08, 0x12, 0x14, 0x16))
-_LONGEST_FIRST = 128  # bytes of the first element of group 8
+_LONGEST_FIRST = 128  # most bytes of the first element of group 8
 _MARKS = {
     "PNG": (b"\x89PNG\r\n\x1a\n",),
     "JPEG": (b"\xff\xd8\xff",),

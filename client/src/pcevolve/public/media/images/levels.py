@@ -260,7 +260,7 @@ def _varies(levels: NDArray[np.uint8]) -> bool:
 def _blackness(levels: NDArray[np.uint8]) -> str:
     """Return why levels that vary would look black; empty if they would not."""
     pixels = levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1)
-    if len(np.unique(levels)) <= FEW:  # of a mask, white is what belongs to no class
+    if len(np.unique(levels)) <= FEW:  # in a mask, white marks pixels without a class
         pixels = pixels[(pixels < 255).any(axis=1)]
     if len(pixels) == 0 or not _varies(pixels[:, None]) or int(find_ends(pixels[:, None])[1].max()) >= NARROW:
         return ""

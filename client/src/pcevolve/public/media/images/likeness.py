@@ -16,8 +16,8 @@ from scipy import ndimage
 
 from pcevolve.public.media.images.decoding import DecodedImage
 
-SIDE = 64  # pixels of a sketch
-COARSE = 16  # pixels of the sketch of a sketch
+SIDE = 64  # side of a sketch, in pixels
+COARSE = 16  # side of a coarse sketch, in pixels
 ALIKE = 0.99
 """Least correlation of two coarse sketches that count as one picture.
 
@@ -41,9 +41,9 @@ PLAIN = 2.0
 """Standard deviation of grey values (0 to 255) below which a sketch is too plain to be recognised."""
 BLOCK = 2048
 """Sketches that are compared with all others at a time; for turned pictures, a hundredth of this number."""
-_SHARE = 0.75  # of a picture's side that is looked at, so that what was cut off is not
-_FINE = 40  # points of a side, where details are compared
-_BLURS = (2.5, 2.5, 2.5, 2.5, 1.0, 1.0, 1.0, 1.0)  # pixels, of each step of laying upon each other
+_SHARE = 0.75  # share of a picture's side that is compared, so that cropped-off parts are not
+_FINE = 40  # points per side for comparing details
+_BLURS = (2.5, 2.5, 2.5, 2.5, 1.0, 1.0, 1.0, 1.0)  # in pixels, for each step of the alignment
 _LONGEST_STEP = (0.1, 0.1, 0.04, 0.04)
 
 Sketch = NDArray[np.uint8]
@@ -124,7 +124,7 @@ def _guess(sketches: Sequence[Sketch], groups: Sequence[object]) -> list[tuple[i
     turned = np.stack([_turn(each[0].reshape(COARSE, COARSE)) for each in seen])
     codes = np.unique([str(each) for each in groups], return_inverse=True)[1]
     views, least = seen.reshape(-1, COARSE**2), GUESSED
-    found = np.empty((0, 4))  # correlation, picture, part, and view and turn in one number
+    found = np.empty((0, 4))  # columns: correlation, picture, part, view and turn as one number
     for start in range(0, len(sketches), max(1, BLOCK // 100)):
         block = turned[start : start + max(1, BLOCK // 100)]
         fits = (block.reshape(-1, COARSE**2) @ views.T).reshape(len(block), 8, len(sketches), len(_VIEWS))

@@ -115,7 +115,7 @@ class ImageMedium:
 
     def show(self, data: bytes, wanted: Appearance | None = None) -> RenderedImages:
         """Return a picture of a provider's item for people, after applying ``wanted`` if an appearance is given."""
-        from pcevolve.public.media.images.sheet import make_thumbnail  # for pages
+        from pcevolve.public.media.images.sheet import make_thumbnail  # deferred: only pages need it
 
         return RenderedImages(jpeg=make_thumbnail(data, wanted) or b"")
 
@@ -192,7 +192,7 @@ def _describe_unread(data: bytes) -> str:
         return "withheld"
     if known := tell_other_format(data[:HEAD_BYTES]):
         return f"in {known}, which is not read: ask for PNG"
-    from pcevolve_shared import containers  # here and above: what a keeper has no use for
+    from pcevolve_shared import containers  # deferred, here and above: a keeper does not need it
 
     try:
         containers.read(data)

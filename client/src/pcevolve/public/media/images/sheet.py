@@ -10,12 +10,12 @@ from PIL import Image, ImageDraw, ImageOps
 from pcevolve.public.media.images.appearance import Appearance, develop
 from pcevolve.public.media.images.decoding import DecodedImage
 
-LONGEST_SIDE = 96  # pixels; pages show it at 64, sharp on dense screens
+LONGEST_SIDE = 96  # pixels; pages show thumbnails at 64, so they are sharp on dense screens
 JPEG_QUALITY = 80
-SIDE, GAP, NAME = 64, 2, 150  # pixels of a sheet's images, between them, and of a name
-LETTERS = 22  # of a name that is shown
-CELL, MARGIN = 64, 150  # pixels of a table of confusions
-LABEL_LETTERS, TITLE_LETTERS = 20, 40  # of a label and of a title that are shown
+SIDE, GAP, NAME = 64, 2, 150  # pixels: side of an image, gap between images, and width of a name
+LETTERS = 22  # most characters of a name
+CELL, MARGIN = 64, 150  # pixels of a confusion matrix
+LABEL_LETTERS, TITLE_LETTERS = 20, 40  # most characters of a label and of a title
 
 
 def make_thumbnail(data: bytes, wanted: Appearance | None = None) -> bytes | None:

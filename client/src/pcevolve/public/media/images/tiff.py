@@ -27,8 +27,18 @@ _WITH_MORE_BEHIND = (
     34853,
     34377,
     37724,
-)  # EXIF, GPS and Photoshop's data, which may be long
-_SAMPLES_OF = {0: 1, 1: 1, 2: 3, 3: 1, 5: 4, 6: 3, 8: 3, 9: 3, 10: 3}  # by photometric interpretation
+)  # sub-pages, EXIF, GPS and Photoshop's data, which may be long
+_SAMPLES_OF = {
+    0: 1,
+    1: 1,
+    2: 3,
+    3: 1,
+    5: 4,
+    6: 3,
+    8: 3,
+    9: 3,
+    10: 3,
+}  # channels, by photometric interpretation
 _WHITE_IS_ZERO, _MASK = 0, 4
 _ALPHA = ((1,), (2,))
 _REDUCED, _OLD_REDUCED = 1, 2
@@ -36,11 +46,11 @@ _APART = 2
 _UNPACKED = 1
 _TYPE_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 _FORMATS = {1: "unsigned", 2: "signed", 3: "floating-point"}
-_BIG = 43  # in the head of a BigTIFF, whose is longer
+_BIG = 43  # in the header of a BigTIFF, which is longer
 _MOST_SUB_PAGES = 16
 _MOST_TAGS = 4096
 _LEAST_PLANE = 64  # bytes
-_WIDE_PLACES = (16, 18)  # types of numbers of 8 bytes
+_WIDE_PLACES = (16, 18)  # types of 8-byte integers
 _SAVE = "save each picture that matters as its own file"
 
 Tags: TypeAlias = Any
@@ -60,7 +70,7 @@ def find_hidden(data: bytes) -> str:
     try:
         return next(filter(None, _list_hidden(data, read_tags(data))), "")
     except DECODE_ERRORS:
-        return ""  # whoever decodes it finds what is wrong
+        return ""  # the decoder reports the damage
 
 
 def _list_hidden(data: bytes, tags: Tags) -> Iterator[str]:
@@ -70,7 +80,7 @@ def _list_hidden(data: bytes, tags: Tags) -> Iterator[str]:
         yield "is TIFF of a mask of another picture; remove it"
     yield _describe_channels(tags)
     planes = max(_count_declared(tags), _count_held(data, tags))
-    if planes > 1 and not tags.next:  # pages are counted elsewhere
+    if planes > 1 and not tags.next:  # ``examine`` counts pages
         yield f"holds {planes} planes behind one another, of which the first page shows one; {_SAVE}"
     places = _find_sub_pages(data)
     if len(places) > _MOST_SUB_PAGES or not all(_is_preview(data, each, tags) for each in places):

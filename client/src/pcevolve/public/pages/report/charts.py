@@ -43,7 +43,7 @@ class FigureOverSeeds:
         count, mean = len(values), float(np.mean(values))
         if count < FEWEST:
             return cls(mean, None, count)
-        from scipy.special import stdtrit  # takes a moment to load, and a report does without
+        from scipy.special import stdtrit  # deferred: slow to load, and a report does not need it
 
         error = float(np.std(values, ddof=1)) / math.sqrt(count)
         return cls(mean, float(stdtrit(count - 1, (1 + LEVEL) / 2)) * error, count)
@@ -153,7 +153,7 @@ class Chart:
 def choose_ticks(top: float, wanted: int) -> list[float]:
     """Return round numbers from zero to at least ``top``, in about ``wanted`` steps."""
     rough = top / wanted
-    if rough < sys.float_info.min:  # nothing, or too little to have a power of ten
+    if rough < sys.float_info.min:  # zero, or too small for a power of ten
         return [0.0, 1.0]
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= rough * (1 - 1e-9))
@@ -225,7 +225,7 @@ def _epsilon(run: FinishedRun) -> Chart:
     values, budget = tuple(enumerate(sum_spent(run))), float(run.plan.budget.epsilon)
     spent = values[-1][1]
     title, top, shown = "Privacy loss ε, cumulative", max(budget, spent), "{:g}".format
-    if run.plan.data.subsample is not None:  # the budget is of who was drawn, and no limit to this line
+    if run.plan.data.subsample is not None:  # the budget limits the loss of drawn units, not this line
         line = Series("ε spent, for one unit of the whole folder", values)
         return Chart(title, f"{spent:g} spent in the end", [line], top, shown)
     summary = f"{spent:g} spent in the end, budget {budget:g}"

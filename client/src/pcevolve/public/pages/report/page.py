@@ -149,7 +149,7 @@ def compile_template(kind: Kind = "image") -> Template:
 def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:
     plan, guarantee = run.plan, run.manifest.guarantee
     traffic = TrafficTable.of(run.record.traffic, plan)
-    events = list(guarantee.events)  # with those of the release that a run starts from
+    events = list(guarantee.events)  # includes the events of the release that a run starts from
     paid = [event for event in events if not event.free]
     chosen_by = find_method(plan.method.name)
     sheets = draw_sheets(run)

@@ -43,10 +43,10 @@ def count_prompts(run: FinishedRun) -> dict[str, Shares]:
     }
 
 
-ROWS = 6  # iterations per class, the first and the last among them
+ROWS = 6  # most iterations per class, including the first and the last
 TILES_PER_ROW = 12
-BESIDE = 6  # of each class and run that are compared
-TILES = 500  # in the whole page; keeps it under 4 MB
+BESIDE = 6  # images per class and compared run
+TILES = 500  # images in the whole page, which keeps it under 4 MB
 
 
 @dataclass(frozen=True)

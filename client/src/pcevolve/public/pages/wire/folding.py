@@ -19,7 +19,7 @@ WHOLE = "(whole body)"
 MOST_FIELDS = 200
 MOST_CHARACTERS = 2000
 _FORM = re.compile(r"--([^\r\n]{1,70})\r\n")
-WIDE = 24  # characters that no longer fit beside another field
+WIDE = 24  # most characters of a value that fits beside another field
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def split_parts(text: str) -> Iterator[Part]:
             yield cut(piece)
 
 
-MOST_VALUES = 60  # of one field, in the order in which they left
+MOST_VALUES = 60  # most values of one field, in the order in which they were sent
 
 Pair = tuple[str, str]
 

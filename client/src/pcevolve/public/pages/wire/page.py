@@ -164,7 +164,7 @@ class Gallery:
         return WirePicture("shown", name, length)
 
 
-MOST_FAULTS = 50  # of one finding
+MOST_FAULTS = 50  # most faults that are shown of one finding
 _LINE = re.compile(r"\(line (\d{1,9})\)")
 
 
