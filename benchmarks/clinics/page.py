@@ -21,11 +21,11 @@ TITLES = {
 }
 HEADER = """# Several owners, one summed release
 
-Accuracy on held-out images (%) after training on 20 images per class: mean of three judges that did not vote, ± half a
-95 % interval over seeds (`python -m benchmarks.clinics`). Each owner has ten images per class (five for eight owners of
-cells), under names without meaning; `dp-means`, replace-one, δ = 1e-5, one selection out of 80 candidates. *Summed*:
-with masks; one owner may collude (the default), so the variance of N owners' noise is N/(N − 1) of one owner's. *Each
-its own noise*: noisy sums are averaged. *Pooled*: one owner has all images.
+Accuracy on held-out images (%) after training on 20 images per class, ± half a 95 % interval over seeds; mean of three
+judges that did not vote (`python -m benchmarks.clinics`). Each owner has ten images per class (with eight owners of
+cells five), under names without meaning. `dp-means`, replace-one, δ = 1e-5, one selection out of 80 candidates.
+*Summed* answers have masks; one owner may collude, so the noise of N owners has N/(N − 1) of one owner's variance. With
+*each its own noise*, noisy sums are averaged. *Pooled*: one owner has all images.
 """
 DIFFERENCES = (
     ("four summed at ε = 1, less one at ε = 10", (4, "1", SUMMED), (1, "10", POOLED)),
@@ -126,14 +126,13 @@ FINDINGS = """## Differences
 
 The aims were four owners at ε = 1 within 3 points of one owner at ε = 10, and 20 points above one owner at ε = 1.
 """
-REASONS = """The cells miss the first aim because of the noise of ε = 1, and so does one owner of the same images. On X-rays one owner
-alone is often lucky: with two kinds, a noisy direction is right or wrong as a whole. Two owners gain nothing from masks,
-because each adds as much noise as alone. `colluding = 0` equals *pooled*.
+REASONS = """The cells miss the first aim because of the noise of ε = 1: one owner of the same images misses it, too.
+On X-rays one owner alone is often lucky. Two owners gain nothing from masks, because each adds as much noise as alone.
+`colluding = 0` equals *pooled*.
 """
 COST = """## Time and bytes
 
-A release of {owners:.0f} owners (four classes, 80 candidates, two accesses) takes {seconds:.2f} s of processor time
-beside the embedding, for coordinator and slowest owner; on one core all owners take {one_by_one:.2f} s. Each owner
-receives {question:.0f} kB and sends {answer:.1f} kB, of which {vector:.1f} kB are vectors. Disks, ticks of 0.5 s and
-the record are not counted.
+A release of {owners:.0f} owners (four classes, 80 candidates, two accesses) takes {seconds:.2f} s of processor time for
+coordinator and slowest owner, {one_by_one:.2f} s for all owners on one core. An owner receives {question:.0f} kB and
+sends {answer:.1f} kB ({vector:.1f} kB of vectors). Embedding, disks, ticks of 0.5 s and the record are not counted.
 """
