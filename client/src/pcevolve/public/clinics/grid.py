@@ -69,9 +69,7 @@ class Grid:
 
         Args:
             sigma: ``z * D`` for the event's noise multiplier z and the sensitivity D of the values, or slightly more.
-            event: The event that pays for the access.
             size: Number of values, d.
-            clinics: The owners.
             units: Nominal number of privacy units of all owners together.
             step: The step of a question. None computes it from the sensitivity.
 

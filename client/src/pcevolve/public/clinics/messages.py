@@ -49,7 +49,6 @@ class Introduced(Message):
     Attributes:
         owner: The owner's position in the plan, from 0.
         roster: Digest of the owners in the owner's roster.
-        token: The signature.
     """
 
     owner: Annotated[int, Field(ge=0, lt=MOST_OWNERS)]

@@ -58,9 +58,7 @@ class ClinicOwner(_Part):
     """One of the owners.
 
     Attributes:
-        name: The owner's name.
         shots: Nominal number of privacy units of each class.
-        key: The owner's public key.
     """
 
     name: Annotated[Line, Field(min_length=1)]
@@ -72,7 +70,6 @@ class Clinics(_Part):
     """All owners of a run, in their order, and the collusion against which their noise protects.
 
     Attributes:
-        owners: The owners.
         colluding: t, the number of owners that may share their knowledge with coordinator and provider.
         holders: r, the largest number of owners that have data of the same privacy unit.
     """
@@ -139,8 +136,8 @@ class Clinics(_Part):
         """Return a Gaussian access with the protection that one owner's unit still has if all other owners collude.
 
         Only the owner's own share of the noise then remains, of variance ``sigma^2 / (N - t)``. Of the unit, only
-        the data at this owner are hidden. The sensitivity is that of one owner's sum, for which ``sigma`` was ``r``
-        times too wide.
+        the data at this owner are hidden. The sensitivity is that of one owner's sum. ``sigma`` was made for ``r``
+        times this sensitivity.
         """
         if event.free:
             return event

@@ -27,7 +27,6 @@ class Roster(BaseModel):
         classes: Names of the classes' folders, which are the same for every owner.
         unit: Name of a privacy unit, such as patient. Empty if a unit is one image or text.
         words: Words of the prompts for a class, by the class's name. Empty if prompts use the names.
-        owner: The owners.
         colluding: As in ``Clinics``.
         holders: As in ``Clinics``.
     """

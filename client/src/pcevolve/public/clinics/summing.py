@@ -131,8 +131,6 @@ class Summing:
     """The releases of one run, computed from the plan, the candidates and the owners' answers.
 
     Attributes:
-        plan: The public plan.
-        chooser: The public half of the selection.
         receipts: Receipts of the releases so far, by iteration.
         measured: Measurements of the releases so far, by iteration.
     """

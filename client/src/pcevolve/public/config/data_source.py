@@ -37,7 +37,7 @@ BUNDLED = ("digits", "cells", "terms")
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 """Suffixes of tables of texts."""
 OWNERS = "owners"
-"""With a colon and the path of a roster, this word takes the place of private data in a run with several owners."""
+"""The word before the roster in ``owners:ROSTER``, which replaces private data in a run with several owners."""
 _DIGIT = re.compile(r"\s*([0-9])\s*(?:=\s*(.*?)\s*)?")
 _TERM = re.compile(r"\s*([a-z ]*?[a-z])\s*(?:=\s*(.*?)\s*)?")
 

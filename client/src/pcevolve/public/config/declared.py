@@ -31,7 +31,7 @@ Model = TypeVar("Model", bound=BaseModel)
 Undecided = TypeVar("Undecided", bound=None)
 """Type of an option that may be left open: None among given options, and ``Never`` in a plan, where all are decided."""
 UNDECIDED: Any = None
-"""Default of such an option."""
+"""Default of an option that may be left open."""
 NAME = "name"
 """The field that distinguishes the alternatives of a section."""
 _WORD = re.compile("[a-z]+([_-][a-z]+)*")
@@ -47,7 +47,7 @@ def _as_written(value: object) -> object:
 
 
 EXACT = BeforeValidator(_as_written)
-"""For a number that is kept as exact text. 8, 8.0, "8" and Fraction(8) are the same to a user."""
+"""Keeps a number as exact text. 8, 8.0, "8" and Fraction(8) are the same to a user."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,6 @@ def validate(model: type[Model], values: Mapping[str, Any], named_by: type[BaseM
     """Validate options by the model that declares them. Paths and other libraries' numbers are accepted like text.
 
     Args:
-        model: The model.
-        values: The options by name.
         named_by: The model whose option names are used in messages, if it is another model.
 
     Raises:

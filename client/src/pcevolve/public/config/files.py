@@ -90,9 +90,6 @@ def read_prompts(
     Args:
         path: The file of prompts, if there is one.
         count: The number of prompts that the grammar makes for each class. 0 for none.
-        domain: The domain of the images or texts.
-        labels: The labels of the classes.
-        option: The name of the option in messages.
         words: Words for each class in the grammar's prompts. By default its label.
 
     Raises:

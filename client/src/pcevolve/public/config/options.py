@@ -14,7 +14,7 @@ from typing import Any
 
 
 def _nobody_typed(_name: str) -> None:
-    """Return None: messages name options by their flags."""
+    """Return None, so that messages name options by their flags."""
 
 
 _TYPED: ContextVar[Callable[[str], str | None]] = ContextVar("typed", default=_nobody_typed)
@@ -42,7 +42,7 @@ class Setting:
 
 
 OWN = Setting()
-"""For an option that stays with the client."""
+"""The properties of an option that stays with the client."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,9 @@ class Option:
         name: Its name in Python. On the command line, dashes replace underscores.
         section: The section that contains it.
         key: Its key in the section.
-        setting: Its further properties.
-        help: Its help text.
         kind: The form of its value, such as ``int`` or ``matched|as-is``.
         bounds: Its bounds, such as ``1<=x<=100``, or "" if there are none.
         default: As text. Empty if there is none, or if it varies.
-        required: Whether it must be given.
         is_switch: Whether it takes no value.
         is_repeated: Whether it may be given several times.
         methods: The methods that have the option. Empty if all have it.
@@ -92,27 +89,27 @@ class Option:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The allowed words of its value, or nothing if any value is allowed."""
+        """The words that the option's value may be, or nothing if it may be any value."""
         return tuple(self.kind.split("|")) if "|" in self.kind else ()
 
     @property
     def spelled(self) -> str:
-        """Its name in messages: as it was typed, or otherwise its flag, or its key if it has no flag."""
+        """The option's name in messages: as it was typed, otherwise its flag, otherwise its key."""
         return _TYPED.get()(self.name) or (self.flag if self.has_flag else self.path)
 
     def of(self, model: Any) -> object:  # noqa: ANN401 - any model that declares it
-        """Return its value in a model, or None if the model has no such option."""
+        """Return the option's value in a model, or None if the model has no such option."""
         return getattr(getattr(model, self.section) if self.section else model, self.key, None)
 
     def is_given(self, model: Any) -> bool:  # noqa: ANN401 - any model that declares it
-        """Return True if it was given explicitly."""
+        """Return True if the option was given explicitly."""
         part = getattr(model, self.section) if self.section else model
         given: bool = self.key in part.model_fields_set
         return given
 
 
 AS_KEYWORDS: Callable[[str], str] = str
-"""For ``spell_as``: options are Python keywords, and messages use their names."""
+"""An argument for ``spell_as``: options are Python keywords, and messages use their names."""
 
 
 @contextmanager
@@ -168,7 +165,7 @@ _AT_DOOR: ContextVar[bool] = ContextVar("at_door", default=False)
 
 @contextmanager
 def at_door() -> Iterator[None]:
-    """Within this context, messages know that the run consists of two commands, which must both be typed again."""
+    """Word messages for a run that consists of two commands. Both must be typed again to continue the run."""
     before = _AT_DOOR.set(True)
     try:
         yield

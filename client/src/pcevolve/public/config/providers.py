@@ -13,7 +13,7 @@ from pcevolve.public.config.options import OWN, Setting
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
 """Name of the environment variable that may contain the API's key."""
 DAY = 86400.0
-"""In seconds. Nobody waits longer, and every clock can represent it."""
+"""Longest time that an option may set, in seconds. Nobody waits longer, and every clock can represent this time."""
 Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
 MaxCost = Annotated[
     float,

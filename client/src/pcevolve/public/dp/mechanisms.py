@@ -45,7 +45,6 @@ class Noise(Protocol):
         therefore η-DP and η²/8-zCDP.
 
         Args:
-            key: The name of the draw.
             scores: Finite float64 ``(candidates,)``, at least one. ``clamp`` makes scores finite.
             rate: Nats per unit of score, > 0.
 
@@ -62,7 +61,6 @@ class Noise(Protocol):
         The noise multiplier is z = sigma / (L2 sensitivity of ``values``), so the result is 1/(2z²)-zCDP and 1/z-GDP.
 
         Args:
-            key: The name of the draw.
             values: Finite float64 array of any shape. Secure noise takes about 50 µs per entry, or 15 s for a hundred
                 images of 3 · 32 · 32 values.
             sigma: Standard deviation, in the units of ``values``, > 0 and finite.

@@ -120,7 +120,7 @@ VISION = (
 FETCHED = ("clip", *VISION)
 """Names of the encoders whose weights must be fetched."""
 ENCODERS = (*SHIPPED, *FETCHED)
-"""Names of all encoders. Names with a prefix or a tag come in addition."""
+"""Names of all encoders, except names with a prefix or a tag."""
 DEVICES = frozenset({"auto", "cpu", "cuda", "mps"})
 TRANSFORMER = "transformer:"
 """Prefix of the hub id of a published encoder of texts (``loading.TransformerEncoder``)."""

@@ -156,7 +156,6 @@ def embed(state: State, image: Array) -> Array:
     """Embed one image.
 
     Args:
-        state: The weights.
         image: float32 ``(3, 64, 64)`` in 0..1.
 
     Returns:

@@ -93,9 +93,7 @@ def fit(network: nn.Module, state: Mapping[str, Tensor], source: str, unused: tu
     """Copy ``state`` into ``network``.
 
     Args:
-        network: The network.
         state: Must have exactly the network's names and shapes.
-        source: The name of the file, for messages.
         unused: Prefixes of entries to skip: the heads that the encoder does not use.
 
     Raises:

@@ -12,9 +12,7 @@ def load_pretrained(who: str, source: str, hub_id: str, option: str, network: st
     """Load a network and its companions, such as the tokenizer.
 
     Args:
-        who: The user of the network, for messages.
         source: A directory of files that were fetched before, or their hub id.
-        hub_id: The hub id, for messages.
         option: Prefix of the command's option: ``--local `` or ``--set encoder.weights=``.
         network: The class of the network in transformers.
         others: The classes of the companions.

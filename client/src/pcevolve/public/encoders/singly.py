@@ -102,7 +102,6 @@ def embed_each(
         images: Images of any size. ``None`` represents an undecodable image.
         preprocess: Maps a square RGB image to the network's input.
         forward: Maps this input to float32 ``(dimension,)``.
-        dimension: Number of entries of one embedding.
         threads: Number of threads: None for the default number, 1 for a GPU, and 0 for the calling thread.
 
     Returns:

@@ -33,7 +33,7 @@ FEW_PRODUCTS = 2**22
 BLOCK_ROWS = 256
 """Largest number of points that a thread scores at a time."""
 BLOCK_SCORES = 2**21
-"""Largest number of scores that a thread holds at a time: 8 MB in float32. It limits the points of a block."""
+"""Largest number of scores that a thread holds at a time: 8 MB in float32. With many candidates, blocks shrink."""
 SPARE = 16
 """Extra candidates that a float32 screen may keep beyond ``count``. If it keeps more, a float64 screen follows."""
 BATCH_NUMBERS = 2**19

@@ -30,11 +30,11 @@ Step: TypeAlias = "float | FloatArray"
 ROUNDING_SHARE = 2.0**-10
 """Share of the noise's standard deviation below which digits carry no information."""
 CANDIDATES_SHARE = 1 / 3
-"""Weight of candidates joined with public images. It can represent a domain that only they show (decision 20)."""
+"""Weight of candidates joined with public images, so that a domain only in candidates is represented (decision 20)."""
 MOST_AXES = 16
 """Number of principal axes that a frame keeps. Noise is the same on each axis, and the first axes carry the most."""
 AVERAGE_ERROR = 0.25
-"""Mean error of many embeddings, as a share of the largest error. It reduces the assumed turn of the axes."""
+"""Mean error of many embeddings, as a share of the largest error. Axes turn by at most a third of the worst case."""
 STEP = 2.0**-9
 """The step to which axes are rounded, and the step of the centre as a share of the radius.
 
@@ -244,10 +244,7 @@ class FrameDoubt:
         """Bound the difference between machines for the frame of embeddings, float64 ``(n, d)``.
 
         Args:
-            rows: The embeddings.
             scale: The factor by which the offsets of the rows were multiplied.
-            centre: The centre before rounding.
-            axes: The axes before rounding.
             weights: All singular values, the largest first.
         """
         error = MACHINE_SHARE * float(np.sqrt(np.square(rows).sum(axis=1)).max())

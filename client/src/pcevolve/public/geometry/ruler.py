@@ -61,7 +61,6 @@ class Ruler:
         """Return the smallest and the largest number of steps that another machine may count.
 
         Args:
-            distances: The distances as this machine computed them.
             moved: The number of ends of each distance that are embeddings. Machines compute embeddings differently.
         """
         low, high = (self.count_steps(distances + sign * moved * self.reach) for sign in (-1, 1))

@@ -73,10 +73,6 @@ def evolve(
     """Run the plan. A paid release always ends in a dataset, whatever the provider sends afterwards.
 
     Args:
-        plan: The public plan.
-        generator: The provider's model.
-        judge: The private side.
-        watcher: Is called after each call and each release.
         identify: Returns the identity of an output. Outputs of a class with equal identity count as one candidate,
             and the dataset contains each identity only once.
         is_enough: After the first release, rounds end if too few candidates came (see ``Lineage.find_end``).

@@ -28,7 +28,6 @@ class Pool:
     """The candidates from which a release chooses.
 
     Attributes:
-        candidates: The candidates of each class.
         views: The lookahead variations by which a candidate is judged, by its id. Empty without lookahead.
         sources: The digest of the source of each of the newest candidates, by its id. Text-to-image has no source.
         repeats: The excluded candidates, which show the same as an earlier candidate of their class.
@@ -237,9 +236,7 @@ def share_out(
     therefore share them.
 
     Args:
-        dataset: The candidates of each class.
         taken: Candidates that no class gets.
-        identify: Returns the identity of an output.
         most: Largest number per class. None for no limit.
     """
     gone = {identify(each.digest) for each in taken} - {""}
@@ -289,7 +286,6 @@ def cut_to_proportion(
     Args:
         plan: States whether class counts are released.
         receipts: The run's receipts. The receipt of the first round has a number for each class, in the plan's order.
-        dataset: The images of each class.
     """
     counts = next((each.values for each in receipts if plan.class_counts and each.iteration == 1), ())
     largest = max(counts, default=0.0)

@@ -152,7 +152,6 @@ class RunState:
         so that the rest of a record with a gap can be explained.
 
         Args:
-            slot: The slot of the call.
             digests: SHA-256 of each output, in order.
         """
         call = self.plan.calls.get(slot)

@@ -33,7 +33,6 @@ class Usability(UsableRule):
         """Return the fault of the candidates, in one sentence without its full stop, or "" if there is none.
 
         Args:
-            pool: The candidates.
             is_dataset: Whether the candidates are a dataset that is already paid for. One usable class is then enough.
                 Before a payment, each class must leave something to choose.
         """

@@ -27,8 +27,6 @@ class ClassUsability:
     """The usable candidates among one class's newest candidates.
 
     Attributes:
-        label: The class.
-        sent: Number of candidates.
         different: Number of usable and distinct candidates, counted up to ``needed`` and ``MOST_COMPARED``.
         needed: Number that must be usable.
         repeats: Number excluded from the pool because they repeat an earlier candidate of the class.

@@ -39,7 +39,7 @@ _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 
 
 class ConfinementError(Exception):
-    """This process cannot be confined as required and must not continue."""
+    """The process cannot be confined as required and must not continue."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ class _Command:
 
 
 _commands: list[_Command] = []
-"""This process, if it is such a command."""
+"""This process, if it is a command that has confined itself."""
 
 
 def find_enforcement() -> Enforcement:
-    """Find out by system calls what the kernel can enforce. Its version number alone does not tell.
+    """Find out by system calls what the kernel can enforce. The kernel's version number does not reveal this.
 
     A confined command may not make these system calls and returns its earlier answer.
     """
@@ -159,9 +159,6 @@ def confine_runner(
     """Restrict this process to these files and to internet connections that it opens. It can start no other program.
 
     Args:
-        reads: Files that may be read.
-        writes: Files that may be read and written.
-        enforced: As in ``_confine``.
         door: Descriptors of sockets that stay open.
         accepts: Whether the process also accepts connections, at a port that was opened before and is in ``door``.
     """
@@ -271,9 +268,7 @@ def _confine(
     """Confine this process, files first, because the system call filter forbids further file rules.
 
     Args:
-        profile: The allowed system calls.
         reads: All files that may be read, in addition to ``writes``. None allows any file.
-        writes: Files that may be read and written.
         enforced: Rules of a less capable kernel. By default the rules that this kernel can enforce.
         children: Processes to which signals may be sent.
         door: Descriptors of the sockets that stay open, such as the one between a keeper and a client.

@@ -45,8 +45,6 @@ def listen(host: str, port: int, seconds: float = 10.0) -> int:
     """Open a port on this machine before confinement, because a confined process cannot open one.
 
     Args:
-        host: The address.
-        port: The port.
         seconds: Time during which a port in use is tried again, because a killed command may still be ending.
 
     Raises:

@@ -57,7 +57,6 @@ def restrict(files: Files, version: int, *, connects: bool, signals: bool) -> No
     """Restrict this thread, and the threads that it starts, to these files and folders.
 
     Args:
-        files: The files and folders.
         version: The kernel's version, or an older one.
         connects: Whether TCP connections may be opened (enforced from version 4 on).
         signals: Whether other processes may be sent signals (enforced from version 6 on).

@@ -58,10 +58,9 @@ class Child:
     """A process that waits for its orders, or has received them.
 
     Attributes:
-        process: The process.
         pipe: The connection by which it gets its orders.
         threads: Threads that forward its output.
-        silence: Lock that is held while its output is not forwarded. Output would overwrite a question to a person.
+        silence: Lock that stops the forwarding while it is held. Output would overwrite a question to a person.
     """
 
     process: subprocess.Popen[bytes]
@@ -70,19 +69,19 @@ class Child:
     silence: threading.Lock = field(default_factory=threading.Lock)
 
     def order(self, work: str, reads: Sequence[str], writes: Sequence[str], **orders: Any) -> None:  # noqa: ANN401 - JSON
-        """Send the files that it may access, its work (``module:function``), and the arguments of this work."""
+        """Send an order: the files that the process may access, its work (``module:function``), and the arguments."""
         message = {"work": work, "reads": [*reads], "writes": [*writes], "orders": orders}
         self.pipe.send("order", json.dumps(message))
 
     def pass_on_words(self) -> None:
-        """Forward its output until it ends. A runner has no terminal, because it may be compromised."""
+        """Forward the output of a runner, which has no terminal, because a runner may be compromised."""
         if self.process.stdout is not None and not self.threads:
             given = [self.process.stdout.fileno(), 2, self.silence]
             self.threads.append(threading.Thread(target=_pass_on, args=given, daemon=True))
             self.threads[-1].start()
 
     def end(self, *, kill: bool = False) -> int:
-        """Wait for its end, or kill it, and return its exit code, which is negative for a signal."""
+        """Wait for the process to end, or kill it. Return its exit code, which is negative for a signal."""
         if self.process.returncode is not None:
             return self.process.returncode
         self.pipe.close()
@@ -209,9 +208,9 @@ def start_clients_side(path: str) -> ClientsSide:
 started: list[Children] = []
 """The processes that the command's first line started, until the command takes them."""
 sides: list[KeepersSide | ClientsSide] = []
-"""The same for a command that is one side of a run."""
+"""The processes that the first line of a command started, if the command is one side of a run."""
 demands: list[bool] = []
-"""Whether such a command must be confined."""
+"""True if a command that is one side of a run must be confined."""
 
 
 def take_children() -> Children:

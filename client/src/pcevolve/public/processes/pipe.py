@@ -15,15 +15,15 @@ MOST_BYTES = 128 * 2**20
 
 
 class PipeError(Exception):
-    """The other process has ended, or its message is invalid."""
+    """The other process of a conversation has ended, or its message is invalid."""
 
 
 class GoneError(PipeError):
-    """The other process has ended."""
+    """The other process of a conversation has ended."""
 
 
 class Pipe:
-    """This process's ends of a conversation."""
+    """The ends of a conversation that belong to this process."""
 
     def __init__(self, reads: int, writes: int) -> None:
         """Take one descriptor for reading and one for writing."""

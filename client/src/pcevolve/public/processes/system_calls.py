@@ -172,17 +172,17 @@ _CONNECTIONS = frozenset(
 )
 
 KEEPER = Profile(_FREE | {"flock"}, {**_DEMANDING, "fcntl": ((Argument(1, _FCNTL + _FCNTL_LOCKS),),)})
-"""For a process with private files and no network.
+"""The profile of a process with private files and no network.
 
-It must not change anything visible about a file that it shares with other processes or may only read.
+The process must not change anything visible about a file that it shares with other processes or may only read.
 """
 RUNNER = Profile(_FREE | _CONNECTIONS, {**_DEMANDING, **_NETWORK}, connects=True)
-"""For a process with the network and no private files.
+"""The profile of a process with the network and no private files.
 
-It must not lock files, because a lock on a file that the keeper can also lock would carry bits between them.
+The process must not lock files, because a lock on a file that the keeper can also lock would carry bits between them.
 """
 ACCEPTING = Profile(RUNNER.free | {"accept", "accept4"}, RUNNER.demanding, connects=True)
-"""A runner to which several owners connect, at a port that was opened before. It can open no other port."""
+"""The profile of a runner to which several owners connect. Its port was opened before, and it can open no other."""
 _OF_ONE_PROCESS = frozenset(
     """
     landlock_create_ruleset landlock_add_rule landlock_restrict_self
@@ -197,19 +197,19 @@ _WITH_TERMINAL: Mapping[str, tuple[Demands, ...]] = {
     "ioctl": ((Argument(1, _IOCTL + _IOCTL_FLAGS + _IOCTL_TERMINAL),),),
 }
 OFFLINE = Profile(_FREE | _OF_ONE_PROCESS, {**_DEMANDING, **_WITH_TERMINAL})
-"""An offline command of one process with a terminal. It may give up access to files later."""
+"""The profile of an offline command of one process with a terminal. The command may give up files later."""
 _ONLINE = {name: demands for name, demands in _NETWORK.items() if name != "utimensat"}
 ONLINE = Profile(
     _FREE | _CONNECTIONS | _OF_ONE_PROCESS, {**_DEMANDING, **_ONLINE, **_WITH_TERMINAL}, connects=True
 )
-"""A command of one process that needs the network and has nothing private. It gives up access to files later.
+"""The profile of a command of one process that needs the network and has nothing private.
 
-It may use locks, because there is no keeper that could send signals by them.
+The command gives up files later. It may use locks, because there is no keeper that could send signals by them.
 """
 
 
 def may_signal(profile: Profile, pids: tuple[int, ...]) -> Profile:
-    """Allow a profile to send signals to the process itself and to some other processes."""
+    """Return a profile that also allows signals to the process itself and to some other processes."""
     own, *others = pids
     signals = {"kill": ((Argument(0, pids),),), "tgkill": ((Argument(0, (own,)),),)}
     return Profile(profile.free, {**profile.demanding, **signals}, profile.connects, bool(others))

@@ -60,8 +60,8 @@ METHODS: Final = _Methods()
 MAX_NOISE_TO_CLIP_RATIO = 0.67
 """Largest noise on class means, in clip radii per axis, at which means describe a class better than its prompt does.
 
-On the development data, means beat votes at 0.56 (two shots, epsilon 10) and lose to them at 0.84 (ten shots,
-epsilon 1). Both were measured with a linear head, without a centre and at equal budgets.
+On the development data, means beat votes at 0.56 (two shots, epsilon 10). With a linear head they lose to votes at
+0.84 (ten shots, epsilon 1). Both comparisons were made without a centre and at equal budgets.
 """
 
 
@@ -88,8 +88,6 @@ def resolve_method(
 
     Args:
         name: The method's name, or ``auto``.
-        budget: The budget of the run.
-        scope: The public sizes of the run.
         appearance: The run's appearance mode, which may cost a share of the budget. With None, each method's
             default applies.
     """

@@ -166,8 +166,6 @@ def choose_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
     The number suffices even if every text holds a secret.
 
     Args:
-        event: The Gaussian event that pays for the counts.
-        scope: The public sizes of the run.
         share: The remaining share of the vote of a text with a secret, in [0, 1] (``dp.attacks.secret_share``).
         initial: The number of first candidates of each class.
     """

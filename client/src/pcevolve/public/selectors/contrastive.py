@@ -54,7 +54,6 @@ def calibrate(distance: FloatArray, own: int, tau: float) -> FloatArray:
     Args:
         distance: float64 ``(candidates, classes)``, distances to the class centres.
         own: The column of the candidates' own class.
-        tau: τ of the similarity calibrator.
 
     Returns:
         float64 ``(candidates,)`` in [0, 1].
@@ -129,8 +128,8 @@ def exponential_lift(events: tuple[Event, ...], scope: Scope) -> float:
 def moving_centres(relation: Relation) -> WorstCase:
     """Return neighbours that move one class's centre from east to west.
 
-    If the unit changes its class, the other class's centre moves back from west to east. This makes one candidate in
-    four worse and three better, so both the score and the normalisation of a draw change to its disadvantage.
+    If the unit changes its class, the other class's centre moves back from west to east. One candidate in four becomes
+    worse and three become better. Both the score and the normalisation of a draw then change against this candidate.
     """
     east, west, between = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.0)
     beyond_east = (0.3, 0.0)  # its mean with west is east

@@ -41,7 +41,7 @@ MOST_TUPLES = 20_000
 CLOSE_SHARE = Fraction(15, 100)
 """m, the share of a class's candidates that count as close to an image. A fraction gives their exact number."""
 CLOSE_WORTH = 0.5
-"""α. It is a multiple of 2**-22, so that sums of votes are exact."""
+"""α, the part of a vote that closeness earns. A multiple of 2**-22 keeps sums of votes exact."""
 # The paper's number of iterations, which is also the default of PCEvolve here.
 MOST_ROUNDS = 20
 

@@ -134,7 +134,6 @@ def rank(squared: FloatArray, own: int, ruler: Ruler) -> IntArray:
     Args:
         squared: float64 ``(candidates, classes)``, squared distances to the released means.
         own: The column of the candidates' class.
-        ruler: The ruler of the measurement.
     """
     # Compared in steps, because machines differ in the last digits of a distance, and the audit must reproduce the
     # order.
@@ -164,7 +163,6 @@ def spread(points: FloatArray, count: int, ruler: Ruler) -> IntArray:
     Args:
         points: float64 ``(n, k)``, best first. The better point wins a tie.
         count: The largest number of points to choose. None is chosen twice.
-        ruler: The ruler of the measurement.
     """
     # All gaps are infinite at first, so the best candidate is chosen first.
     gap = np.full(len(points), np.inf)
@@ -185,7 +183,6 @@ def means_noise(events: Events, scope: Scope) -> float:
         events: Events of the round that releases the means. A single event pays for points clipped to R. Of two
             events, the first pays for the centre, and the second for deviations clipped to R/2. At least one event
             reads private data.
-        scope: The public sizes of the run.
     """
     # The last event pays for the class means or their deviations. An earlier one pays for the centre of all classes.
     last = [event for event in events if not event.free][-1]

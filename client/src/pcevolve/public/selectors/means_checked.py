@@ -74,7 +74,6 @@ def could_be_spread(
         order: The order in which ``spread`` received the points.
         best: bool ``(n,)``, candidates that were certainly available to ``spread``.
         indices: int64 ``(picks,)``, in the order of the picks.
-        ruler: The ruler of the measurement.
 
     Returns:
         True if each pick may be as far from the earlier picks as every candidate that was certainly available

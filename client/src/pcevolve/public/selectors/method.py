@@ -212,8 +212,6 @@ class Method:
         """Return the events of each access by iteration: 1..T, and 0 for the private images' appearance.
 
         Args:
-            budget: The budget of the run.
-            scope: The public sizes of the run.
             calibration: ``tight``, or ``published`` for the paper's calibration.
             appearance: The appearance mode. With ``as-is`` there is no iteration 0. None uses the method's mode.
             centre_first: Whether a centre is released before class means. None uses the method's default.

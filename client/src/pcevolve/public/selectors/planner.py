@@ -103,9 +103,6 @@ def plan(
     """Plan how a method uses a budget.
 
     Args:
-        budget: The budget of the run.
-        method: The method.
-        scope: The public sizes of the run.
         calibration: ``tight`` or ``published``.
         appearance: ``matched`` or ``as-is``. None uses the method's mode.
 
@@ -123,8 +120,6 @@ def plan_for_noise(
     Args:
         noise_multiplier: Standard deviation over L2 sensitivity of the accesses that select.
         delta: δ at which ε is computed.
-        method: The method.
-        scope: The public sizes of the run.
         appearance: ``matched`` or ``as-is``. None uses the method's mode, unless noise would blur the appearance.
 
     Raises:

@@ -35,7 +35,6 @@ class Scope:
     """The public sizes of a run on which prices depend.
 
     Attributes:
-        relation: The neighbour relation.
         iterations: Number of rounds, T.
         classes: Number of classes, C.
         shots: Nominal private units per class, K.
@@ -58,11 +57,11 @@ Calibration: TypeAlias = Callable[[Budget, Scope], Rounds]
 
 
 CENTRE_SHARE = 0.2
-"""The centre's share of the means' budget, as 1/z². The centre is pooled over all classes, so a little is enough."""
+"""The centre's share of the means' budget, as 1/z². A mean over all classes needs only a little."""
 COUNT_SHARE = 0.1
 """The class counts' share of the first round's budget, as 1/z². One number per class needs less than the votes."""
 APPEARANCE_SHARE = 0.2
-"""The appearance's share of a Gaussian run's budget, as 1/z². It is pooled over all classes, so little is enough."""
+"""The appearance's share of a Gaussian run's budget, as 1/z². A mean over all classes needs only a little."""
 BLURRED_APPEARANCE = 0.2
 """Noise on an appearance's numbers above which it is not worth its price. Dark and light differ by 1."""
 
@@ -104,7 +103,6 @@ def is_blurred(first: Event, scope: Scope) -> bool:
 
     Args:
         first: The Gaussian access that releases the sum of all units' numbers, each of L2 norm at most 1.
-        scope: The public sizes of the run.
     """
     sensitivity = bounded_sum_sensitivity(scope.relation)
     return (

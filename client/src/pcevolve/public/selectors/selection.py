@@ -24,9 +24,9 @@ from pcevolve.public.methods import TAU, VOTES
 from pcevolve.public.privacy import Event, Events, Relation
 
 Measurement = Mapping[str, NDArray[Any]]
-"""The result of one access, by name: noisy numbers (float64) or drawn indices (int64).
+"""The results of one access to private data, by name: noisy numbers (float64) or drawn indices (int64).
 
-It is public once it is paid for.
+The results are public once they are paid for.
 """
 
 GRID = 2.0**30
@@ -86,11 +86,9 @@ class SelectionInput:
     """The public input of one round's selection.
 
     Attributes:
-        labels: The names of the classes.
         pools: The candidates' embeddings of each class, float64 ``(candidates, d)``. A row that is not finite belongs
             to an unusable candidate.
         wanted: Number of candidates of each class to choose.
-        shots: Nominal number of private units per class.
         iteration: From 1. The choice of the dataset has the number ``iterations + 1``.
         iterations: Number of rounds.
         seed: Seed of public randomness.
@@ -228,9 +226,7 @@ class Selector(Protocol):
         """Return True if a recorded measurement has a form that ``measure`` could have released.
 
         Args:
-            measured: The measurement.
             inputs: The input. Several renditions are joined.
-            events: The events that paid for the measurement.
         """
         ...
 

@@ -39,7 +39,7 @@ ROUNDING_SHARE = 1e-8
 """Share of the clip radius reserved for float64 rounding of the sums. For 10**5 images the rounding is far smaller."""
 
 LEAST_KEPT = 1 / 64
-"""In steps of the frame. If less noise is kept in a coordinate, rounding adds more than a thirtieth of this noise."""
+"""Least noise kept in a coordinate, in steps of the frame. With less, rounding adds over a thirtieth of the noise."""
 CLIP_RADIUS = 1.0
 """Norm to which the six numbers, measured from the middle, are clipped. Few images are extreme in more than four."""
 PRIOR_VARIANCE = 0.1
@@ -204,9 +204,6 @@ def class_sums(points: FloatArray, private: PrivateEmbeddings, classes: int, rad
 
     Args:
         points: float64 ``(images, k)`` of the private images.
-        private: The private images' classes and units.
-        classes: The number of classes.
-        radius: The clip radius.
     """
     return _sums(points, private, private.targets, classes, radius)
 
@@ -266,9 +263,6 @@ def release_appearance(
         unit_of: int64 ``(images,)``, the privacy unit of each image.
         expected: The nominal number of units.
         prior: Public guess: the appearance of the provider's images.
-        event: The event that pays for the release.
-        relation: The neighbour relation.
-        noise: The source of noise.
         noise_factor: As in ``SelectionInput``.
     """
     # Imported here, so that pricing a method does not load Pillow.

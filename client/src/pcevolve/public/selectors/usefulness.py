@@ -94,10 +94,7 @@ def find_figures(
     """Return the figures of a dataset, or None if its run released no means around a centre or has no images.
 
     Args:
-        chooser: The public half of the selection.
-        receipts: The receipts of the run.
         pool: Returns the pool from which an iteration's release chose.
-        dataset: The images of each class.
         stored: Returns a stored measurement by digest.
     """
     plan = chooser.plan
@@ -158,9 +155,6 @@ def distances(
     squares add up. Its square is subtracted to estimate the distance to the true class mean.
 
     Args:
-        measured: The measurement.
-        inputs: The input of the selection.
-        events: The events that paid for the measurement.
         points: For each class, float64 ``(images, k)`` in the frame of the release. Rows that are not finite belong
             to unusable images, and a class without usable images does not count.
     """
@@ -202,9 +196,7 @@ def agree_by_words(
     """Return the share of images made from words alone whose nearest released class is the requested class.
 
     Args:
-        measured: The measurement.
         points: For each class, float64 ``(images, k)`` of the images that the provider made from words alone.
-        ruler: The ruler of the measurement.
 
     Returns:
         The share, scaled to 0 for chance and 1 for all images, or None if there is one class or no image. The second

@@ -275,7 +275,7 @@ def _spread(scope: Scope) -> tuple[int, float]:
 
 HISTOGRAM = Sensitivity(histogram_sensitivity, "votes")
 ONE_VOTE = Sensitivity(lambda relation: 1.0 if relation == "add-remove" else 2.0, "votes")
-"""For draws by votes: a unit's vote appears or disappears, or moves from one candidate to another."""
+"""Sensitivity of draws by votes: a unit's vote appears or disappears, or moves from one candidate to another."""
 
 
 PE = Method(
@@ -302,7 +302,7 @@ PE = Method(
 )
 
 DRAWS = 5
-"""Largest number of draws of ``pe-em`` per class and round. It is the default number of prototypes."""
+"""Largest number of draws of ``pe-em`` per class and round, which is also its default number of prototypes."""
 
 
 def _draws(budget: Budget, scope: Scope) -> Rounds:
