@@ -167,6 +167,7 @@ class Summing:
             return None
         frame = before[0].question.frame if before else self._make_frame(iteration, pool)
         noise = self._add_up(iteration, head, before)
+        # Without data, the selector stops at the next access, whose grid gives the step of the question.
         left = self._leave(iteration, pool, frame, noise, self._nobody)
         return Question(
             plan=self.plan_digest,
@@ -233,6 +234,7 @@ class Summing:
             return str(error)
         if (derived, memory) == (receipt, measured):
             return ""
+        # Everything except choices and rounded numbers must be equal on every machine.
         bare = [replace(each, choices=(), values=(), measured="") for each in (derived, receipt)]
         if bare[0] != bare[1] or bool(memory) != bool(measured):
             return "the release is another one than the plan's"

@@ -75,7 +75,7 @@ class News(_Message):
         lines: The lines of the record that the owner does not have yet.
         question: A question that this owner has not answered yet.
         before: Earlier exchanges of the same release.
-        missing: Names of the owners whose answers are still missing.
+        missing: Names of the owners for whom the run is waiting.
         figures: The run's figures, at its end.
     """
 

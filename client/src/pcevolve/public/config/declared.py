@@ -220,6 +220,7 @@ def _option(section: str, key: str, field: FieldInfo) -> Option:
     (kind,) = (each for each in _list_kinds(field) if each not in (NoneType, Undecided))
     inner = FieldInfo.from_annotation(kind)
     notes = [*inner.metadata, *field.metadata]
+    # Reversed, so that the field's own ``Setting`` overrides the one of a reused type.
     setting = next((each for each in reversed(notes) if isinstance(each, Setting)), None)
     description = field.description or inner.description
     if setting is None or not description:

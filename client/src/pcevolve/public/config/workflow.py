@@ -25,6 +25,7 @@ def normalize(text: str) -> str:
     try:
         workflow = json.loads(text)
         spelled = json.dumps(workflow, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        # This fails for lone surrogates, which JSON may contain and a request may not.
         spelled.encode()
     except (ValueError, RecursionError):
         raise ValueError("the workflow is no JSON") from None

@@ -95,6 +95,7 @@ def _load_vision(name: str, path: Path | None) -> Parts:
 
     published = find_vision_weights(name)
     path = path or Path(torch.hub.get_dir()) / "checkpoints" / str(published.url).rpartition("/")[2]
+    # ``read_state`` reports a missing file that the user named.
     if not path.exists() and path.parent.name == "checkpoints":
         raise absence_error(name, str(published))
     options = (

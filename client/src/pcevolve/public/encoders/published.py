@@ -83,7 +83,7 @@ PREFERRED: Final = tuple(_HAS_WEIGHTS)
 
 
 def hugging_face_folder() -> Path:
-    """Return huggingface_hub's download folder, which its constant ``HF_HUB_CACHE`` would give."""
+    """Return huggingface_hub's download folder, which is the value of its ``HF_HUB_CACHE``."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     home = os.environ.get("HF_HOME", os.path.join(cache, "huggingface"))  # noqa: PTH118 - as below
     found = os.environ.get("HUGGINGFACE_HUB_CACHE", os.path.join(home, "hub"))  # noqa: PTH118

@@ -127,6 +127,7 @@ class Frame:
         both = np.concatenate([seen, (rows - middle) * scaled])
         found, weights = _principal(both, most)
         known = float(public.radii[min(most, public.radii.size) - 1])
+        # From the public radius, because the joint radius is measured in the frame that this step rounds.
         step = STEP * float(power_below(known))
         exact = np.average([public.centre, middle], axis=0, weights=shares)
         centre, axes = recorded or (round_to(exact, step), round_to(found, STEP))

@@ -81,7 +81,7 @@ class ItsPrompt:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The call may not be sent. ``why`` continues a sentence about it and contains nothing private or received."""
+    """The call may not be sent. ``why`` gives the reason, without private data or text from the provider."""
 
     why: str
 
@@ -271,7 +271,7 @@ class RunState:
         return self._or_its_prompt(call, named, output, ReceiptChose(receipt))
 
     def _or_its_prompt(self, call: Call, image: Chosen, output: _Output, reason: Reason) -> Verdict:
-        """Return the image, or instead its prompt if the plan varies by prompt."""
+        """Return the image, or its prompt if the plan varies by prompt."""
         if not self.plan.varies_prompts:
             return OneImage(image, reason, output.wording if self.plan.keeps_prompts else None)
         if output.wording is None:

@@ -98,6 +98,7 @@ class UsableRule:
         faults = Counter(each.fault for each in checks if each.fault)
         changed = [each for each in looks[: len(kept)] if _is_changed(*each)]
         repeats = sum(_is_changed(*each) for each in looks[len(kept) :])
+        # A variation resembles its source on purpose, so only candidates without a source can count as alike.
         new = [each for each, source in changed if source is None][:MOST_COMPARED]
         return ClassUsability(
             label,

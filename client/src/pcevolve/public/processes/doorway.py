@@ -129,6 +129,7 @@ def knock(path: str, seconds: float = PATIENCE_SECONDS) -> int:
     """Connect to the keeper (``DoorError`` if no keeper answers in time)."""
     end, is_reported = time.monotonic() + seconds, False
     while True:
+        # A new socket for each attempt, because the state of a socket is unspecified after a failed connect.
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(path)

@@ -40,7 +40,7 @@ def find_machine() -> str | None:
 
 
 def has_seccomp() -> bool:
-    """Return True if the kernel accepts filters, according to the kernel itself."""
+    """Ask the kernel whether it accepts filters."""
     machine = find_machine()
     if machine is None:
         return False

@@ -36,8 +36,8 @@ class SecretPlan:
     """A run's promise for declared secrets, and the remaining weight of texts that hold a secret.
 
     Attributes:
-        prior: p, the largest probability of guessing a secret before the release.
-        bound: r, the largest probability of guessing it afterwards.
+        prior: p, the probability of guessing a secret before the release.
+        bound: r, the largest probability of guessing the secret after the release.
         most: The largest number of texts that hold one secret.
         mu: η. The run is μ-GDP for the value of a secret.
         share: The remaining share of the vote of a text with a secret, in [0, 1].
