@@ -20,7 +20,7 @@ from pcevolve.public.encoders import (
     require_torch,
 )
 
-_TIMEOUT_S = 10.0  # per socket operation
+_TIMEOUT_S = 10.0  # limit per socket operation
 
 
 def fetch_encoder(name: str) -> None:
@@ -90,7 +90,7 @@ def _ask(url: str) -> None:
     """Raise OSError unless the host answers; any HTTP status is an answer."""
     if not url.startswith("https://"):
         raise OSError("not https")
-    from urllib.error import HTTPError  # which every run would load that asks for an encoder's name
+    from urllib.error import HTTPError  # imported late: few runs need urllib
     from urllib.request import Request, urlopen
 
     # The library itself handles a refusal of HEAD, such as 403.

@@ -117,7 +117,7 @@ def attend(
         if not watch.is_closed and not refused:
             tell(ProtocolError(CLIENT_GONE))
         elif watch.figures is None and not refused:
-            wait_for_word(across)  # whoever ends first ends the containers, and tells with its code why
+            wait_for_word(across)  # the first process to end ends both containers, with its exit code
             tell(ProtocolError(GAVE_UP))
     except ClientError as error:
         tell(error)

@@ -102,7 +102,7 @@ def check_folder(
     try:
         nested = meant.unit_map is not None
         listing = list_folder(folder, LABEL if meant.unlabelled else None, strict=False, nested=nested)
-    except DataError as error:  # nothing can be said of what is in it
+    except DataError as error:  # its contents are unknown
         return Checkup((), (str(error),), ())
     if not listing.files and any(file.suffix.lower() == ".txt" for file in listing.skipped):
         command = f"pcevolve check {quote(str(folder))} --dialect chat"
@@ -114,7 +114,7 @@ def check_folder(
         written = f"{write_unit_map} is written: give a run --unit-map {quote(str(write_unit_map))}"
         return replace(found_with_map, warnings=(written, *found_with_map.warnings))
     unit_faults, units_known = [], False
-    if not (meant.unit_map and listing.faults):  # what has to be moved is not yet where a map says
+    if not (meant.unit_map and listing.faults):  # files to be moved are not yet at the paths in the map
         try:
             listing, units_known = _with_units(listing, meant), True
             if meant.unit_size and listing.units is not None:
@@ -319,7 +319,7 @@ def check_texts(path: Path, settings: RunConfig) -> Checkup:
     columns = Columns.from_options(meant.text_column, meant.label_column, meant.unit_column)
     try:
         records = read_records(path, columns, "texts" if meant.unlabelled else None, strict=False)
-    except DataError as error:  # nothing can be said of what is in it
+    except DataError as error:  # its contents are unknown
         return Checkup((), (str(error),), ())
     if not records.names:
         return Checkup((), records.faults, ())

@@ -140,7 +140,7 @@ class Components:
             ModelError: The encoder cannot be loaded.
         """
         self._list_secrets(plan)
-        views = self.views  # loads the encoder, even for a control that looks at nothing
+        views = self.views  # loads the encoder, even for a control that uses none
         if self.method.queries_data:
             views.prepare(with_appearances=0 in plan.releases, show_progress=show_progress)
 
@@ -160,7 +160,7 @@ class Components:
             return UniformJudge(account, self.noise, plan)
         listed = self._list_secrets(plan)
         return PrivateJudge(
-            views=replace(self.views, **listed) if listed else self.views,  # a copy would look at images anew
+            views=replace(self.views, **listed) if listed else self.views,  # a copy would embed again
             chooser=chooser,
             account=account,
             noise=self.noise,
@@ -168,11 +168,11 @@ class Components:
         )
 
     def _list_secrets(self, plan: PublicPlan) -> dict[str, Any]:
-        """Return the limits that listed secrets set on each private text's vote, as fields of the views."""
+        """Return the share of each private text's vote that listed secrets allow, as a field of the views."""
         if plan.secrecy is None:
             return {}
         from pcevolve.keeper.private.secrets import (
-            compute_caps,  # which runs without such a list do without
+            compute_caps,  # needed only with secrets
         )
 
         # Cached: ``prepare`` reads the list before the API is contacted, and the judge needs it again later.
@@ -194,7 +194,7 @@ class Components:
 def _read(settings: RunConfig, show_progress: ProgressCallback) -> RunData:
     """Read the private data; for a coordinator's run, return an empty dataset."""
     if (roster := find_roster(settings.data.private)) is not None:
-        from pcevolve.keeper.clinics.coordinator import stand_in  # which a run of one owner does without
+        from pcevolve.keeper.clinics.coordinator import stand_in  # needed only with several owners
 
         return stand_in(roster, find_abilities(settings.provider.dialect).makes)
     return read_run(settings, show_progress)

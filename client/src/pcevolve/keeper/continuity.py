@@ -36,7 +36,7 @@ def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
         )
     if run.plan is not None and run.plan.clinics is not None:
         from pcevolve.keeper.clinics.record import (
-            find_disagreement as find_among_owners,  # for such runs alone
+            find_disagreement as find_among_owners,  # needed only with several owners
         )
 
         return find_among_owners(run, ledger)

@@ -91,7 +91,7 @@ def _list(settings: RunConfig, path: Path) -> Listing:
 def _map_units(listing: Listing, unit_map: Path | None) -> Listing:
     if unit_map is None:
         return listing
-    from pcevolve.keeper.private.units import read_units  # where a map says whose images are
+    from pcevolve.keeper.private.units import read_units  # needed only with a unit map
 
     return replace(listing, units=read_units(unit_map, listing.names))
 
@@ -115,7 +115,7 @@ def check(
     path: Path, settings: RunConfig, show_progress: ProgressCallback, write_unit_map: Path | None
 ) -> Checkup:
     """Inspect a folder of images before a run."""
-    from pcevolve.keeper.check import check_folder  # a run does without
+    from pcevolve.keeper.check import check_folder  # a run does not need it
 
     return check_folder(path, settings, show_progress, write_unit_map)
 

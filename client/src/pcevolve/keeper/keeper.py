@@ -116,8 +116,7 @@ class Keeper:
             LedgerError: Folder and ledger disagree, or this ledger cannot pay for the run.
             ModelError: The encoder cannot be loaded.
         """
-        # Once: each answer takes a whole number of ticks, and repeated answers would show the time more
-        # finely.
+        # Only once: an answer takes whole ticks, and repeated answers would show the time more precisely.
         if self._account is not None:
             raise ProtocolError("a run can be prepared only once")
         with self._padding.section(self._began):
@@ -168,7 +167,7 @@ class Keeper:
         if plan is None or account is None or protocol.digest_plan(plan) != asked.plan:
             raise ProtocolError("a run begins with the plan that was settled last")
         with self._padding.section():
-            if self._has_draft:  # no run was entered in a ledger here before
+            if self._has_draft:  # the ledger does not exist yet
                 account = open_account(self.components, plan, self._make_ledger(), self._record)
                 self._account = account
             # Checked again: while the owner was asked, another run may have begun, or a cap been set.
@@ -299,7 +298,7 @@ class Keeper:
 
     def _go_on(self, ledger: Ledger) -> None:
         """Load the plan and the receipts of a run that has begun."""
-        from pcevolve.keeper.continuity import require_agreement  # with all that reads a record
+        from pcevolve.keeper.continuity import require_agreement  # loads all code that reads a record
 
         run = require_agreement(self._folder, ledger)
         self._begun = run.plan

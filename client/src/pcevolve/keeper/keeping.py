@@ -90,7 +90,7 @@ def serve(
     except ClientError as error:
         tell(error)
         refuse(pipe, error)
-    except OSError as error:  # a full disk, a folder that may not be written
+    except OSError as error:  # such as a full disk, or a folder without write permission
         failed = ClientError(str(error))
         tell(failed)
         refuse(pipe, failed)

@@ -271,7 +271,7 @@ def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
 def _cells(components: Components, promise: Secrecy) -> int:
     """Return the number of cells per class that stand out from the noise."""
     from pcevolve.keeper.private.secrets import compute_least_share
-    from pcevolve.public.selectors.cells import choose_cells  # a method of its own, which few runs need
+    from pcevolve.public.selectors.cells import choose_cells  # needed only by the method SecPE
 
     settings, scope = components.settings, components.scope
     accesses = components.method.accesses(components.limits.run, scope, settings.method.calibration, "as-is")

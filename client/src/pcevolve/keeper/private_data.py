@@ -103,7 +103,7 @@ def find_test(settings: RunConfig, data: PrivateDataset) -> str | None:
 
 def note_ids(ids: Iterable[str], kind: str) -> Iterator[str]:
     """Yield warnings about names that may be two spellings of one unit; nothing is merged."""
-    from pcevolve.keeper.private.spelling import find_respelled, find_shortened  # where units have names
+    from pcevolve.keeper.private.spelling import find_respelled, find_shortened  # rarely needed
 
     known = list(dict.fromkeys(ids))
     if pairs := find_respelled(known):
@@ -206,6 +206,6 @@ def require_shots(
     shots = Shots(counts, settings.data.shots)
     if shots.fit or not trusts_shots(settings):
         return
-    from pcevolve.keeper.private.offers import refuse_shots  # for a refusal
+    from pcevolve.keeper.private.offers import refuse_shots  # needed only for a refusal
 
     refuse_shots(settings, shots, unit, drawable())

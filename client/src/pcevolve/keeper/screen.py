@@ -97,5 +97,5 @@ def _fold(text: str, columns: int) -> list[str]:
 def _count_columns() -> int:
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns
-    except (OSError, ValueError):  # a file, a pipe, or a test's
+    except (OSError, ValueError):  # not a terminal
         return int(os.environ.get("COLUMNS") or 80)

@@ -93,7 +93,7 @@ def check(
     path: Path, settings: RunConfig, show_progress: ProgressCallback, write_unit_map: Path | None
 ) -> Checkup:
     """Inspect a table or a folder of texts before a run (``UsageError`` for a unit map)."""
-    from pcevolve.keeper.check import check_texts  # a run does without
+    from pcevolve.keeper.check import check_texts  # a run does not need it
 
     if write_unit_map is not None:
         raise UsageError("--write-unit-map is for images: texts have data.unit_column")

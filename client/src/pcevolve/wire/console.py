@@ -247,7 +247,7 @@ def note_answers(plan: PublicPlan, record: RunReader, api_dialect: Dialect) -> I
             if (fault := api_dialect.fault(each.status, body)).reason == "content":
                 found[f"refusals of its moderation ({fault.message})"] += 1
             continue
-        with suppress(ProviderReplyError):  # it was asked for again
+        with suppress(ProviderReplyError):  # the call was repeated
             found.update(api_dialect.remarks(plan.prompt_of(calls[each.slot]), body))
     yield from (
         f"{count} of the API's first {len(calls)} answers: {remark}" for remark, count in found.items()

@@ -156,7 +156,7 @@ class Session:
             evolved = evolve(plan, self.generator, judge, progress, usability.identify, usability.is_enough)
         if evolved.ended_by is not None:
             self.audience.console.print(f"WARNING: {self._say_end(evolved, evolved.ended_by)}")
-        elif not plan.selects:  # what a release selects from was looked at before
+        elif not plan.selects:  # a release's candidates were checked before
             self._require_usable(pool_last(plan, evolved, usability.identify), is_dataset=True)
         return evolved
 

@@ -100,7 +100,7 @@ def _open(
             run_id = first.run_id if isinstance(first, Opened) else secrets.token_hex(16)
             if begun is None:
                 source = SourceRun.at(Path(str(settings.data.from_run)))
-                plan_run(source, settings, run_id, None)  # a refusal before anybody is asked anything
+                plan_run(source, settings, run_id, None)  # refused before the owner or the API is asked
             statement = greet(job, connection.gate, run_id)
             plan = begun
             if plan is None and source is not None:

@@ -109,9 +109,9 @@ def report(go: Callable[[Audience], dict[str, Any]], orders: Mapping[str, Any], 
             lines = error.lines if isinstance(error, StoppedError) else (str(error),)
             failure = {"kind": type(error).__name__, "lines": lines, "is_reported": error.is_reported}
             up.send("failed", json.dumps(failure))
-        except OSError as error:  # a full disk, a folder that may not be written
+        except OSError as error:  # such as a full disk, or a folder without write permission
             up.send(
                 "failed", json.dumps({"kind": "ClientError", "lines": [str(error)], "is_reported": False})
             )
-    except GoneError:  # whoever started this is gone: there is nobody to tell
+    except GoneError:  # the parent process is gone, so nobody can be informed
         return

@@ -143,7 +143,7 @@ class RunProgress:
 PAUSE_SECONDS = 0.5
 """Shortest time between two writings of the page."""
 PAUSE_RATIO = 20
-"""Factor from the duration of the last writing to the pause; long records with large images take seconds to write."""
+"""The pause is this many times as long as the last writing, which may take seconds for a long record."""
 SCREENS = {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"}
 """A browser can be shown if one of these variables is set."""
 

@@ -33,7 +33,7 @@ def audit_dp(
     from rich.console import Console
 
     from pcevolve.auditing.dp_audit.audit import (
-        audit_method,  # SciPy takes a second to load; --help should not
+        audit_method,  # SciPy takes a second to load, which --help does not need
     )
     from pcevolve.auditing.dp_audit.claim import AuditedClaim
     from pcevolve.public.config.declared import validate

@@ -297,7 +297,7 @@ def _cells(row: RunRow) -> tuple[str, str, str, str]:
     from pcevolve.public.publish.loss import PrivacyLoss  # NumPy takes a moment to load
 
     name = f"{row.folder or 'a folder that the ledger does not know'}\n{row.domain}".strip()
-    units = f"{row.units} by {row.unit}"  # by their names, or by their images alone
+    units = f"{row.units} by {row.unit}"  # identified by name, or by images alone
     if row.named:
         units += f"\n{row.images} images"
     loss = PrivacyLoss(row.epsilon, row.epsilon_drawn, row.unit).say()

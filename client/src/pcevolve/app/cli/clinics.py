@@ -22,7 +22,7 @@ from pcevolve.public.processes.launcher import (
 )
 from pcevolve.public.screen import NARROW, print_table
 
-if TYPE_CHECKING:  # pydantic takes longer to import than a refusal may
+if TYPE_CHECKING:  # pydantic is slow to import, and a refusal should be quick
     from pcevolve.app.session.joining import Joining
     from pcevolve.public.run.progress import Audience
 

@@ -164,7 +164,7 @@ def _print_version() -> None:
 _REQUIRE_CONFINEMENT = click.Option(
     [REQUIRE],
     is_flag=True,
-    expose_value=False,  # the entry has read it
+    expose_value=False,  # ``main`` has already read the option
     help="Stop unless the kernel enforces two rules: a command that needs no network has none, and no "
     "process of a run can use both private files and the network. This option may be given "
     f"anywhere. {REQUIRE_VARIABLE}=1 sets it for every command.",
@@ -194,7 +194,7 @@ def carry_out(command: click.Command, arguments: Sequence[str] | None = None) ->
         if not error.is_reported:
             print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except OSError as error:  # a full disk, a folder that may not be written
+    except OSError as error:  # such as a full disk, or a folder without write permission
         running = (sys.argv[1:] if arguments is None else arguments)[:1] == ["run"]
         hint = "; what was paid for is on record, continue with --resume RUN" if running else ""
         print(f"error: {error}{hint}", file=sys.stderr)

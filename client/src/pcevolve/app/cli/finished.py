@@ -225,7 +225,7 @@ def evaluate(
     from pcevolve.public.run.owner import OwnerFolder
 
     reads = list_evaluated(folder, control, (test, private), judge or (), weights)
-    leave_files(reads, [find_nearest(OwnerFolder.of(folder).root)])  # written are the figures alone
+    leave_files(reads, [find_nearest(OwnerFolder.of(folder).root)])  # only the figures are written
     from pcevolve.public.encoders import require_torch
 
     require_torch("evaluate, which trains networks,")

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return carry_out(app, arguments)
     try:
         _carry_out_own()
-    except KeyboardInterrupt:  # before there was a command to stop
+    except KeyboardInterrupt:  # Ctrl-C before the command began
         print("stopped", file=sys.stderr)
         _leave_at_once()
     except SystemExit as ended:
@@ -57,7 +57,7 @@ def _carry_out_own() -> None:
     """Run the command that this process was started for."""
     is_demanded = take_demand(sys.argv)
     if sys.getfilesystemencoding() != "utf-8":
-        again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # for itself, also with -I
+        again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # also with -I
         os.execve(sys.executable, again, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606 - and what it starts
     _prepare(sys.argv[1] if len(sys.argv) > 1 else "", is_demanded)
     from pcevolve.app.cli.commands import app, carry_out
@@ -103,7 +103,7 @@ def _prepare(command: str, is_demanded: bool) -> None:
         is_offline = command in OFFLINE or (command == "prompts" and "--api" not in options)
         if is_offline or launcher.started or launcher.sides:
             pids = [pid for each in (*launcher.started, *launcher.sides) for pid in each.pids]
-            if pids:  # the work is theirs; a library's threads would keep this process from giving up files
+            if pids:  # children do the work; threads would prevent this process from giving up files
                 os.environ["OPENBLAS_NUM_THREADS"] = "1"
             confine_offline(pids, door=[each for side in launcher.sides for each in side.doors])
         elif command in ONLINE:

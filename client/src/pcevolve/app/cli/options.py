@@ -96,7 +96,7 @@ def takes(options: Iterable[Option]) -> Callable[[Command], Command]:
         positional = [each for each in own if each.kind is not each.KEYWORD_ONLY]
         rest = [each for each in own if each.kind is each.KEYWORD_ONLY]
         signature = declared.replace(parameters=[*positional, *keywords, *rest])
-        command.__signature__ = signature  # type: ignore[attr-defined]  # what a command's parameters are read from
+        command.__signature__ = signature  # type: ignore[attr-defined]  # click reads a command's parameters from it
         return command
 
     return extend
@@ -127,6 +127,6 @@ def _parameter(option: Option) -> inspect.Parameter:
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=None,  # what is required is asked for by the model, which knows whether a file has given it
+        default=None,  # never required here: the model checks that, because a file may set it
         annotation=Annotated[kind | None, declaration],
     )

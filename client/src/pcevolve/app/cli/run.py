@@ -26,7 +26,7 @@ from pcevolve.public.processes.launcher import (
     take_children,
 )
 
-if TYPE_CHECKING:  # pydantic takes longer to import than a refusal may
+if TYPE_CHECKING:  # pydantic is slow to import, and a refusal should be quick
     from pcevolve.app.session.orders import DoorAddress
     from pcevolve.public.run.checked import CheckedRun
 

@@ -44,7 +44,7 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
 
 def _describe(row: RunRow, ledger: LedgerBook) -> dict[str, Any]:
     from pcevolve.keeper.continuity import find_fault
-    from pcevolve.public.publish.loss import PrivacyLoss  # with what only a ledger's reader needs
+    from pcevolve.public.publish.loss import PrivacyLoss  # loads code that only readers of a ledger need
     from pcevolve.public.run.folder import RunFolder
     from pcevolve.public.transcript.reader import RunReader
 
@@ -52,9 +52,8 @@ def _describe(row: RunRow, ledger: LedgerBook) -> dict[str, Any]:
     more: dict[str, str] = {}
     try:
         if row.folder and folder.log.exists():
-            at_work = (
-                folder.is_held()
-            )  # asked first: while a run goes on, ledger and record are read at two times
+            # Checked first: a run in progress changes ledger and record between the two reads.
+            at_work = folder.is_held()
             run = RunReader.strict(folder.root)
             # Another run may be in the folder by now.
             if run.plan is not None and run.opened.run_id == row.run_id:

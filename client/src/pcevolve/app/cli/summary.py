@@ -63,7 +63,7 @@ def describe_traffic(summary: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def describe_accuracies(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield each set's accuracy by a judge that did not vote; without such a judge, by one that did."""
+    """Yield each set's accuracy by a judge that did not vote, or if there is none, by one that did."""
     rows = [row for row in summary.get("accuracy", ()) if not row["voted"]] or [*summary.get("accuracy", ())]
     for row in rows[:1]:
         parts = [f"{words} {100 * row[name]['mean']:.0f} %" for name, words in SETS.items() if name in row]

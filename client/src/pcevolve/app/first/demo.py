@@ -96,12 +96,12 @@ OF_IMAGES: Final = Demonstration(
         "domain": "blood smear",
         "epsilon": "10",
         "shots": 10,
-        "iterations": 1,  # to show the whole way, back to the provider and from it; selection alone does as well
+        "iterations": 1,  # to show variations too; selection alone is as accurate
         "steps": 4,
         "guidance": 1.0,
         "batch": 30,
         "seed": 2026,
-        "encoder": "bundled",  # the same on every machine, whatever was fetched there
+        "encoder": "bundled",  # the same on every machine, even if others were fetched
         "first_contact": 120.0,
     },
     probe={"method": "t2i", "iterations": None, "candidates": 15},
@@ -109,7 +109,7 @@ OF_IMAGES: Final = Demonstration(
 OF_TEXTS: Final = Demonstration(
     kind="text",
     model="text:bundled",
-    method="pe",  # what did best in docs/results/texts.md
+    method="pe",  # the best method in docs/results/texts.md
     options={
         "private": "terms:disease=type A,drug=type B,body part=type C",
         "dialect": "chat",
@@ -133,7 +133,7 @@ OF_TEXTS: Final = Demonstration(
     },
 )
 OF_CONTROL: Final = {"method": "random", "min_usable": 0.01}
-"""Options of a control. It costs no privacy, so it is shown even with few usable outputs.
+"""Options of a control. A control costs no privacy, so it is shown even with few usable outputs.
 
 Two different texts of a class are enough. Texts drawn at random in every round become equal: three of eight
 controls had fewer than a quarter left.
@@ -217,7 +217,7 @@ class Stage:
         self.console.print(lay_out([(title, text)]))
 
     def run(self, run: CheckedRun, title: str) -> dict[str, Any]:
-        """Carry out a run behind one bar, and return its summary, which contains the warnings, as the report does."""
+        """Carry out a run with one progress bar, and return its summary; warnings are in summary and report."""
         if self.verbose:
             self.console.print(f"\n{title}")
             return self.at_work.carry_out(run, Audience(self.console, verbose=True))

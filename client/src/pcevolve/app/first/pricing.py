@@ -200,9 +200,7 @@ def _tell_apart(epsilon: int, classes: int, shots: int) -> str:
     from pcevolve.public.selectors.means import means_noise
 
     planned = price(PlannedRun(method="auto", epsilon=str(epsilon), classes=classes, shots=shots))
-    if not releases_means(
-        planned.method
-    ):  # auto takes such a method wherever its noise hides less than another's
+    if not releases_means(planned.method):  # auto chooses class means if their noise hides least
         return "none"
     noise = means_noise(planned.events, planned.scope)
     return next((words for most, words in SEEN if noise <= most), "none")

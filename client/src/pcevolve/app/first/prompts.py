@@ -163,7 +163,7 @@ def count_unnamed(prompts: Mapping[str, Sequence[str]]) -> int:
 
 def find_writer(source: str) -> PromptWriter:
     """Return a language model of transformers, from a folder or its cache; ``ModelError`` if it is missing."""
-    from pcevolve.app.writers import load_writer  # waits for torch
+    from pcevolve.app.writers import load_writer  # imported late, because it loads torch
 
     return load_writer(source)
 

@@ -107,7 +107,7 @@ def list_evaluated(
 
 
 def _is_there(path: Path) -> bool:
-    with suppress(OSError):  # in a folder that is closed to this user
+    with suppress(OSError):  # the path is in a folder that this user cannot read
         return path.exists()
     return False
 
@@ -145,7 +145,7 @@ def _keep(
         return
     written, listed = [*writes], []
     for each in written:
-        if not each.is_file():  # a list of secrets
+        if not each.is_file():  # such as a list of secrets
             each.mkdir(parents=True, exist_ok=True)
     if settings is not None:
         settings.privacy.ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)

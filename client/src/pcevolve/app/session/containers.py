@@ -165,7 +165,7 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
     except GoneError:
         raise ProtocolError(GONE) from None
     except ClientError as error:
-        if error.is_reported:  # on the keeper's side, whose words are for the owner alone
+        if error.is_reported:  # the reason is on the keeper's screen, for the owner alone
             raise rebuild_error(
                 type(error).__name__, "the keeper refuses to go on, and says why", is_reported=False
             ) from None

@@ -50,7 +50,7 @@ def measure_accuracy(run: CheckedRun, audience: Audience, summary: Mapping[str, 
     if not has_torch():
         audience.console.print("accuracy: not measured, which needs torch: pip install 'pcevolve[torch]'")
         return outcome.summary
-    from pcevolve.keeper.finished.judging import score  # torch, which a run that is refused does without
+    from pcevolve.keeper.finished.judging import score  # loads torch, which a refused run does not need
 
     with show_work(audience.console, "measuring on test data") as show_progress:
         return replace(outcome, summary=score(outcome, show_progress)).summary

@@ -173,7 +173,7 @@ _MESSAGES: dict[str, type[_Message]] = {
 }
 """Messages of a process to the process that started it.
 
-The first process is not trusted, so each message is checked.
+The sending process is not trusted, so each message is checked.
 """
 
 
@@ -246,7 +246,7 @@ def _leaving_stop_to(stopped: Child) -> Iterator[None]:
 
     try:
         before = signal.signal(signal.SIGINT, stop)
-    except ValueError:  # not the main thread, where no signal comes
+    except ValueError:  # not the main thread, which alone receives signals
         yield
         return
     try:

@@ -44,7 +44,7 @@ TAKEN: Final = frozenset({
     "from_run", "out", "candidates", "seed", "batch", "at_once", "strength_end", "api", "operator",
     "retention", "formats", "licence",
 })  # fmt: skip
-"""Options of a run that starts from a release, besides those for reaching its API; the release fixes all others."""
+"""Options that a run from a release accepts, besides those of its API; the release fixes all others."""
 
 
 def ask_run(given: Mapping[str, Any], resume: Path | None = None, *, may_go_on: bool = False) -> CheckedRun:
@@ -110,7 +110,7 @@ def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
 
 def _find_stored(folder: RunFolder, ledger: Path | None) -> RunConfig | None:
     """Return the options of the run in a folder; None if none has begun, ``UsageError`` if they cannot be found."""
-    begun = folder.has_plan()  # asked first: another version's options may be no options of this one
+    begun = folder.has_plan()  # checked first, because another version may have other options
     owner = OwnerFolder.find(folder.root, ledger)
     if owner is None:
         return None
@@ -202,7 +202,7 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
         raise UsageError(
             f"provider.prompts {settings.provider.prompts}: no such file; pcevolve prompts writes one"
         )
-    if find_roster(settings.data.private) is not None:  # the owners have ledgers
+    if find_roster(settings.data.private) is not None:  # each owner has a ledger
         return
     require_volume(settings.privacy.ledger, find_ledger_volume())
     if resume and folder.has_plan():

@@ -92,7 +92,7 @@ class Staff:
 
     Attributes:
         room: A folder for temporary files of the processes with private files; torch needs one.
-        shares: Folders of further runs, because the first run's orders fix what a process may access.
+        shares: Folders of further runs, given at the start because the first orders fix what a process may access.
         own: Further files that processes with private files may write, for further runs.
     """
 
@@ -246,5 +246,5 @@ def give_room() -> Iterator[Path]:
 
 def may_be_measured(settings: RunConfig) -> bool:
     """True if there may be test data: the owner's, or the rest of bundled data."""
-    own = isinstance(parse_source(settings.data.private), FolderSource)  # a roster's source is one, too
+    own = isinstance(parse_source(settings.data.private), FolderSource)  # a roster counts as a folder too
     return settings.data.test is not None or not own

@@ -92,7 +92,7 @@ def _prepare(orders: Mapping[str, Any]) -> OwnerScreen:
 
 
 def _drop_word(up: Pipe) -> None:
-    with suppress(PipeError):  # a word on the plan that nobody asked for any more is no order
+    with suppress(PipeError):  # an answer about the plan that is no longer awaited
         up.receive()
 
 

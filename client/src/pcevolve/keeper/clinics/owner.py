@@ -265,7 +265,7 @@ class Owner:
                 "the question follows an answer that this owner did not give: nothing was drawn"
             )
         pool = lineage.pool(question.iteration)
-        if question.iteration:  # in public, before the private section, so that its length says nothing
+        if question.iteration:  # public work, so it is outside the private section
             _ = work.summing.join(question.iteration, pool)
         with self._padding.section():
             vector = self._pay(work, question, asked.before)

@@ -180,7 +180,7 @@ def describe_embeddings(
         if features is None:
             continue
         one = _drop_unusable(features)
-        if min(len(one), len(test)) >= FEWEST:  # of fewer no distance can be told
+        if min(len(one), len(test)) >= FEWEST:  # a distance needs this number
             found[name] = measure_closeness(one, test).to_json()
     if private is not None:
         result = measure_memorisation(_drop_unusable(made), _drop_unusable(private), test)

@@ -22,7 +22,7 @@ from pcevolve_shared.memory import keep_memory
 
 Predict: TypeAlias = Callable[[NDArray[np.floating]], NDArray[np.int64]]
 
-CNN_SIDE = 64  # pixels of a side of what the convolutional network sees
+CNN_SIDE = 64  # side of the convolutional network's images, in pixels
 _CNN_WIDTHS = (3, 16, 32, 64, 64)
 BATCH = 64
 STEPS = 400

@@ -78,7 +78,7 @@ class Evaluator:
                         predictions[-1].append(one.result())
                         show_done()
                 return predictions
-            except BaseException:  # at Ctrl-C the others would take a minute to end
+            except BaseException:  # after Ctrl-C the other trainings would take a minute to end
                 for on in chain.from_iterable(sets):
                     on.stopping.set()
                 raise

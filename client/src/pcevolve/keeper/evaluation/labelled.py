@@ -47,7 +47,7 @@ class Labelled:
         """
         folder = RunLayout(root)
         run = RunReader.strict(root)
-        run.manifest()  # there, or the error says how the run goes on
+        run.manifest()  # raises an error that tells how to finish the run
         kind = find_medium(run.require_plan().modality.kind)
         files = [sorted((folder.release / label).glob(f"*{kind.suffix}")) for label in labels]
         if empty := [label for label, each in zip(labels, files, strict=True) if not each]:
@@ -81,7 +81,7 @@ class Labelled:
 
     def choose_at_random(self, like: Labelled) -> Labelled | None:
         """Choose as many items of each class as another set has, at random; None if a class has no more than that."""
-        random = np.random.default_rng(0)  # it protects nothing: the choice is the same each time
+        random = np.random.default_rng(0)  # fixed, because it protects nothing
         due, kept = np.bincount(like.targets), []
         for target, count in enumerate(due):
             places = np.flatnonzero(self.targets == target)

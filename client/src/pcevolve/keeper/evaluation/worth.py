@@ -19,7 +19,7 @@ Right: TypeAlias = NDArray[np.bool_]
 Accuracies: TypeAlias = NDArray[np.float64]
 """One accuracy for each draw of a control."""
 LEARNT: Final = 0.5
-"""Least accuracy on its own training images with which a judge counts, as a share of the distance from chance to 1."""
+"""Least accuracy of a judge on its training images, as a share of the distance from chance to 1."""
 Failure: TypeAlias = Literal["untrained", "at chance"]
 """Why a judge cannot serve: it did not learn the private images, or they taught it nothing about held-out ones."""
 WORTHY: Final = 0.5

@@ -129,7 +129,7 @@ class NearestMean:
     def list_files(self, folder: Path) -> list[Path]:
         """List the files in a folder and its subfolders, in order; a release's metadata files are left out."""
         files = sorted(Folders().files_below(folder))
-        if (folder / MANIFEST).is_file():  # a release: what it says of itself lies beside its dataset
+        if (folder / MANIFEST).is_file():  # a release, with its metadata beside its dataset
             files = [each for each in files if each.parent != folder]
         passes_over = load_kind(self.plan.modality.kind).passes_over
         return [each for each in files if not passes_over(each)]

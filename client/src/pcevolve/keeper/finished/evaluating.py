@@ -314,8 +314,8 @@ class Evaluation:
     def _score_classifier(self) -> dict[str, object]:
         """Score the classifier of the run's released class means, which needs neither images nor training.
 
-        It is the yardstick of every dataset: images are worth making if a classifier trained on them does
-        better.
+        The score is the yardstick of every dataset: images are worth making if a classifier trained on them
+        does better.
         """
         if self.classifier is None:
             return {}

@@ -199,7 +199,7 @@ class Account:
         return receipt
 
     def receipt(self, query: Query) -> Receipt | None:
-        """Return the receipt of a query that was paid for before; else None.
+        """Return the receipt of a query that was paid for before; None otherwise.
 
         Raises:
             LedgerError: The receipt was drawn among the candidates of another copy of this run.

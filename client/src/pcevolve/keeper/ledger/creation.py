@@ -26,7 +26,7 @@ from pcevolve.errors import LedgerError
 from pcevolve.keeper.ledger.store import LedgerKey, Store
 from pcevolve.public.durable import sync_folder
 
-SQLITE_SUFFIXES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a database
+SQLITE_SUFFIXES = ("-journal", "-wal", "-shm")  # suffixes of SQLite's own files beside a database
 
 
 def open_store(path: Path, create: bool, waiting: Callable[[str], None]) -> Store:

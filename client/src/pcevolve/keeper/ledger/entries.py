@@ -18,7 +18,7 @@ from pcevolve.public.privacy import FREE, Budget, Event, Relation
 from pcevolve.public.release import Query, Receipt
 
 ENROLMENT = ""  # name of a run's first row; a query's key is never empty
-CAPS = ""  # in place of a run's id, of rows about all runs; a run's id is never empty
+CAPS = ""  # replaces a run's id in rows about all runs; a run's id is never empty
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Listed:
         return theirs is not None and theirs.fingerprint == self.fingerprint
 
     def as_event(self, count: int = 1) -> Event:
-        """Return the event that one secret bears from a release under this promise; free if η is 0."""
+        """Return a release under this promise as an event on one secret; free if η is 0."""
         # With η = 0 no text with a secret counts, so a release reveals nothing about the secret.
         if self.budget == 0:
             return FREE

@@ -47,7 +47,7 @@ class CumulativeLoss:
 
 @dataclass(frozen=True)
 class PriorRuns:
-    """All other runs in the ledger, as one run sees them."""
+    """All other runs in the ledger, from one run's point of view."""
 
     entries: Entries
     run: Enrolment
@@ -163,7 +163,7 @@ class AffectedUnits:
         return name_runs(each for each in self.others if not each.terms.secure)
 
     def losses(self, events: tuple[Event, ...]) -> list[CumulativeLoss]:
-        """Return the events on each subject; subjects whose events another subject's dominate are left out.
+        """Return the events on each subject that is not dominated, which means that none bears at least the same.
 
         Args:
             events: The run's own events on its units, past or planned.

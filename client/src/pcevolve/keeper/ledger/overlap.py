@@ -1,4 +1,4 @@
-"""Events that a privacy unit bears over all runs, when runs divide the same images into different units.
+"""The events of all runs on a privacy unit, when runs divide the same images into different units.
 
 **Subjects** are the people or images to whom runs make a promise. The subject of a named unit is the union
 of all units with that name in all runs of the ledger, because a patient is the same patient next month. The
@@ -213,7 +213,7 @@ def _find_touched(overlap: Overlap, partition: UnitPartition) -> tuple[IntArray,
     """Return pairs of a subject and a unit that contains one of its images, by their indices."""
     found_at = np.minimum(np.searchsorted(partition.images, overlap.owned), len(partition.images) - 1)
     there = partition.images[found_at] == overlap.owned
-    units = len(partition.images)  # no more than images, so that every pair has a number of its own
+    units = len(partition.images)  # at most one unit per image, so every pair has its own number
     pairs = np.unique(overlap.owners[there] * units + partition.units[found_at[there]])
     return pairs // units, pairs % units
 

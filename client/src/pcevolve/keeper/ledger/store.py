@@ -1,4 +1,4 @@
-"""An append-only list of sealed rows in an SQLite file, and the key that seals them; budgets are unknown here.
+"""An append-only list of sealed rows in an SQLite file, and the key that seals them; no budgets.
 
 Each row's seal covers the row and the seal before it. The head's seal covers the number of rows. A row that
 other code edited, removed, moved or added is therefore detected when the file is opened and whenever a row
@@ -22,7 +22,7 @@ from typing import NamedTuple, Self
 from pcevolve.errors import LedgerError, printable
 from pcevolve.public.durable import write_durably
 
-APPLICATION_ID = 0x50434576  # "PCEv": tells a ledger from any other SQLite file
+APPLICATION_ID = 0x50434576  # "PCEv" distinguishes a ledger from other SQLite files
 VERSION = 5
 SCHEMA = (
     "CREATE TABLE rows (number INTEGER PRIMARY KEY, run_id TEXT NOT NULL, name TEXT NOT NULL,"
@@ -30,8 +30,8 @@ SCHEMA = (
     "CREATE TABLE head (count INTEGER NOT NULL, seal BLOB NOT NULL)",
 )
 SIZE = 32  # bytes of a key and of a fingerprint
-WAIT_SECONDS = 300.0  # another run may be computing a draw, which it does inside its transaction
-PATIENCE_SECONDS = 0.5  # after which somebody is told that it is waited
+WAIT_SECONDS = 300.0  # another run may hold the lock while it computes a draw
+PATIENCE_SECONDS = 0.5  # wait before the owner is informed
 # EXTRA also syncs the removal of the journal after a commit; with FULL, a power cut could undo a paid draw
 # that was already sent.
 DURABLE = "PRAGMA synchronous=EXTRA"
@@ -63,7 +63,7 @@ class Store:
         self._waiting = waiting
         self.numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self.key = key
-        self._seals = [b""]  # of the verified rows by number; rows begin at 1, and 0 stands for the beginning
+        self._seals = [b""]  # of the verified rows, by number; rows begin at 1, and entry 0 is empty
         # SQLite treats an empty file as a new database, so a truncated ledger would have forgotten
         # everything.
         if path.stat().st_size == 0:

@@ -21,7 +21,7 @@ from pcevolve.public.config.data_source import CellsSource, DigitsSource
 from pcevolve.public.media.images.decoding import cut_tiles, set_on_black
 from pcevolve.public.media.images.files import digest_pixels
 
-_BRIGHTEST = 16.0  # grey level of full ink
+_BRIGHTEST = 16.0  # grey level of the darkest ink
 ALL_DIGITS: Mapping[int, str] = {digit: f"digit {digit}" for digit in range(10)}
 
 

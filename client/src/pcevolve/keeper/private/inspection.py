@@ -58,7 +58,7 @@ def inspect(listing: Listing, tick: Callable[[], None], window: Window | None = 
     Args:
         window: Values of black and white in grey files; None for each file's own.
     """
-    from pcevolve.public.media.images.likeness import sketch  # SciPy takes long to load
+    from pcevolve.public.media.images.likeness import sketch  # SciPy takes a second to load
 
     sizes: list[tuple[int, int]] = []
     faults: list[str] = []

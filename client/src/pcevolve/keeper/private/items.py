@@ -40,7 +40,7 @@ class PrivateItems(ABC):
 
     def count_drawable(self) -> dict[str, int]:
         """Return how many units a subsample could draw from each class, by label; a unit counts for one class."""
-        from pcevolve.keeper.private.subsample import count_drawable  # for those who draw
+        from pcevolve.keeper.private.subsample import count_drawable  # needed only for a subsample
 
         counts = count_drawable(self.unit_keys, self.targets)
         return {label: counts.get(target, 0) for target, label in enumerate(self.class_names)}
@@ -59,7 +59,7 @@ class PrivateItems(ABC):
         Raises:
             DataError: A class has fewer units.
         """
-        from pcevolve.keeper.private.subsample import draw_places  # for those who draw
+        from pcevolve.keeper.private.subsample import draw_places  # needed only for a subsample
 
         drawn, rest = draw_places(self.unit_keys, self.targets, count, seed)
         return self.subset(drawn), self.subset(rest)

@@ -40,8 +40,8 @@ def embed_images(
 ) -> Embeddings:
     """Embed private images in a rendition, ``(images, d)``; rows of unusable images are NaN.
 
-    The result is float64, or float32 if that has the same values. float32, which most encoders allow,
-    halves the memory.
+    The result is float32 if that loses no precision, as with most encoders, which halves the memory. Otherwise
+    it is float64.
 
     Raises:
         DataError: A file has changed since it was loaded.
@@ -157,7 +157,7 @@ class PrivateJudge:
         known = self.account.receipt(query)
         receipt = known or self._release(query, pool, self.events[query.iteration])
         if query.iteration == 0:
-            _ = self._renditions  # asks the ledger, and ``show`` shall not have to
+            _ = self._renditions  # reads the ledger now, so that ``show`` need not
         return receipt
 
     def _release(self, query: Query, pool: Pool, events: tuple[Event, ...]) -> Receipt:

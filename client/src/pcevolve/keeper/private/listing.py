@@ -157,12 +157,12 @@ def _of_classes(path: Path, nested: bool) -> Listing:
     deep = [folder for folder, each in within.items() if any(map(is_folder, each))]
     faults = _loose_faults(loose)
     if deep and not nested and not any(map(_holds_image, within.values())):
-        from pcevolve.keeper.private.layouts import describe_patients, find_inner_root  # of odd folders alone
+        from pcevolve.keeper.private.layouts import describe_patients, find_inner_root  # rarely needed
 
         if inner := find_inner_root(path, deep):
             root, fault = inner
             inside = _of_classes(root, nested)
-            own = () if inside.root != root else (fault,)  # it lies deeper still, and that is said
+            own = () if inside.root != root else (fault,)  # the inner listing already reports deeper folders
             return replace(inside, faults=(*own, *faults, *inside.faults))
         faults.append(describe_patients(path, {folder: within[folder] for folder in deep}))
         nested = True

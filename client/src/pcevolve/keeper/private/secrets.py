@@ -1,7 +1,7 @@
 """Declared secrets: the owner's list and secret columns, the texts that contain each secret, and these texts' votes.
 
-Before anything is released, it is fixed which texts contain a secret. A spelling that is not on the list is
-protected as every text is, not as a secret.
+Before anything is released, it is fixed which texts contain a secret. A spelling that is not on the list has
+no more protection than any text.
 """
 
 from __future__ import annotations

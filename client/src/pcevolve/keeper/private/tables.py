@@ -101,7 +101,7 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
                     or f"has a {columns.unit} of more digits than floating point keeps: store it as text"
                 )
             of_class = label or _read_cell(row.get(columns.label))
-            number += 1  # not before: an error says behind which row that could be read
+            number += 1  # counted here, because an error names the last row that was read
             yield f"row {number}", content, of_class, named, held, fault
     except DataError:
         raise
@@ -127,12 +127,13 @@ def _is_single(value: object) -> bool:
 
 def _read_cell(value: object) -> str | None:
     """Return a cell as text, stripped; None for an empty cell, NaN, or a compound value."""
-    if value is None or not _is_single(value) or value != value:  # NaN says for some that nothing is known
+    # NaN, which some tools write for unknown values, differs from itself.
+    if value is None or not _is_single(value) or value != value:
         return None
     # Libraries write integers as 7.0 in a column with gaps; 7.0 and 7 are the same patient or class.
     whole = isinstance(value, float) and value.is_integer()
     spelled = str(f"{value:.0f}" if whole else value)
-    spelled.encode()  # half of a pair, which JSON can spell and nothing else: ``ValueError``, as of a text
+    spelled.encode()  # raises ``ValueError`` for a lone surrogate, which JSON can contain
     return nfc(spelled).strip() or None
 
 

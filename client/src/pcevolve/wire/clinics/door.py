@@ -1,4 +1,4 @@
-"""The coordinator's door, its server for owners: here owners read the record and leave their signed answers.
+"""The coordinator's door: its server, where owners read the record and leave their signed answers.
 
 Only owners of the roster are admitted. They see the record and the other owners' answers, which reveal
 nothing alone. The door waits for all owners of the roster.
@@ -153,7 +153,7 @@ class Door:
                 self._changed.notify_all()
                 end = time.monotonic() + WAIT_SECONDS
                 while not self._has_news(sync) and (left := end - time.monotonic()) > 0:
-                    self._changed.wait(min(left, 0.2))  # the record grows without a word
+                    self._changed.wait(min(left, 0.2))  # new lines of the record give no notification
                 return self._make_news(sync)
             except DeniedError as error:
                 self._tell_denied(sync, error)
@@ -221,7 +221,7 @@ class Door:
         if sync.refusal is not None:
             self._refused[place] = REFUSALS[sync.refusal]
             return
-        self._refused.pop(place, None)  # it was called again, with what it lacked
+        self._refused.pop(place, None)  # the owner was started again, with the fault corrected
         if sync.agreement is not None and place not in self._agreed:
             if not self._clinics.has_signed(place, state_agreement(self._plan), sync.agreement):
                 raise DeniedError(403, "this is no signature under the coordinator's plan")

@@ -223,7 +223,7 @@ def take_part(
                 summary = publish_copy(folder)
                 owner.finish(summary)
                 return summary
-    except KeeperGoneError:  # an accident and no refusal: the coordinator waits until this owner comes again
+    except KeeperGoneError:  # no refusal: the coordinator waits for this owner's return
         raise
     except ClientError as error:
         front.refuse(copy, error)
@@ -238,7 +238,7 @@ def _agree(owner: RemoteOwner, audience: Audience, up: Pipe) -> bytes:
             raise UsageError(
                 "nobody can agree to the plan without a terminal: give --yes and --max-epsilon, or run it at a terminal"
             )
-        if not audience.person.agrees(""):  # the question is not this process's to word
+        if not audience.person.agrees(""):  # the parent process words the question
             raise DeclinedError("Not taking part. Nothing was spent")
     signature = owner.agree(considered.plan).signature
     up.send("begun")

@@ -41,7 +41,7 @@ class _Listening(ThreadingHTTPServer):
     def get_request(self) -> tuple[Any, Any]:
         connection, address = super().get_request()
         connection.settimeout(_SILENT_SECONDS)
-        if self._tls is not None:  # shaken hands in the visitor's own thread
+        if self._tls is not None:  # the TLS handshake is done in the client's thread
             connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, address
 

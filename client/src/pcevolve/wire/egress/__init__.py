@@ -1,4 +1,4 @@
-"""The only way to the network: the gate builds every request, records it, and sends it in its turn.
+"""The only way to the network: the gate builds every request, records it, and sends it in turn.
 
 - ``gate``: ``Gate``, the run's ``UntrustedGenerator``.
 - ``questions``: ``OpeningQuestions``, the requests before there is a plan.

@@ -252,7 +252,7 @@ class Meter:
 
     def _read_cost(self, answer: Answered) -> float | None:
         """Return the cost that an answer states; None if it states none."""
-        text = answer.body.text  # the images are no part of it, which spares reading them
+        text = answer.body.text  # without images, which need not be parsed
         body = self.transcript.bodies.get(answer.body) if text is None else text.encode()
         try:
             return self.dialect.cost(body)

@@ -1,4 +1,4 @@
-"""Send one request at a time to the API. It is recorded before it is sent, and its outcome before it is used.
+"""Send one request at a time to the API, recorded before it is sent; its outcome is recorded before use.
 
 Only requests from the gate are sent. Retries resend the recorded bytes.
 """
@@ -110,7 +110,7 @@ class RecordedSender:
             self.put_on_record(slot, outgoing)
 
     def put_on_record(self, slot: str, outgoing: Outgoing) -> None:
-        """Record a request without checking limits, from which requests that end jobs are exempt."""
+        """Record a request without checking limits; no limit applies to requests that end jobs."""
         self._keep(
             Sent(
                 slot=slot,

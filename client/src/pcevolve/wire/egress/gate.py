@@ -150,8 +150,8 @@ class Gate:
 
         A call that the API does not carry out has no outputs (``losses``). It is recorded as missing once
         another call of its class and round had outputs, or the round is over. If the run stops before that,
-        the call is sent again later. If the given calls are only a part of a round, the missing call has no
-        candidates at their end.
+        the call is sent again later. If the given calls are only a part of a round, the call has no candidates
+        yet.
 
         Args:
             asks: Calls in the plan's order, each with the candidate that it varies and the reason, as in
@@ -160,8 +160,8 @@ class Gate:
         Raises:
             EgressError: The plan has no such call now, or no reason allows this candidate to be sent;
                 nothing was sent.
-            ProviderError: There was no usable answer, and not because of one call alone; or too many calls
-                failed.
+            ProviderError: No usable answer came, for a reason that concerns more than one call; or too many
+                calls failed.
             TranscriptError: The stored bytes differ from those that the API sent; nothing was sent.
         """
         # Yielded in the plan's order, whichever answer comes first: the loop must not depend on the
@@ -174,11 +174,11 @@ class Gate:
                 while waiting and waiting[0] in self._answers:
                     yield self._answers[waiting.popleft()]
         except KeyboardInterrupt:
-            if self._window.most == 1:  # else they were, before the connections were cut
+            if self._window.most == 1:  # otherwise ``_abandon`` has cancelled them
                 self._replies.cancel_all()
             raise
         except Exception:
-            if self._policy.fixed:  # before there is a plan nothing is held
+            if self._policy.fixed:  # nothing is held before there is a plan
                 self._losses.forget_held()
             self._policy.forget_held()
             self._held.clear()

@@ -109,7 +109,7 @@ class HttpTransport:
                     else _reason(error, by_proxy=self._route.proxy is not None)
                 )
                 raise ConnectionTroubleError(reason) from error
-        if own.deadline.passed:  # what was cut off may look like an answer that ends with its connection
+        if own.deadline.passed:  # a cut answer may look like one that ends with its connection
             raise ConnectionTroubleError(_TOO_LONG)
         return answer
 
@@ -122,8 +122,8 @@ class HttpTransport:
         # Without a proxy, the recorded spelling is sent unchanged. A proxy gets httpx's spelling, which must
         # be the same.
         if self._route.proxy is None:
-            extensions["target"] = target  # httpx would spell some anew; what leaves is what is on record
-        elif httpx.URL(request.url).raw_path != target:  # and asks a proxy for it too
+            extensions["target"] = target  # httpx would re-encode some targets; the recorded one is sent
+        elif httpx.URL(request.url).raw_path != target:  # a proxy gets the same address
             raise EgressError(
                 f"an address of this spelling cannot be asked for through a proxy: {request.url}"
             )
@@ -168,7 +168,7 @@ class Deadline:
         # A copy, because another thread may register a connection meanwhile.
         for each in list(self._sockets):
             with suppress(OSError):  # closed already
-                socket.socket.shutdown(each, socket.SHUT_RDWR)  # TLS would take its layer off first
+                socket.socket.shutdown(each, socket.SHUT_RDWR)  # the TLS layer would be removed first
 
 
 @dataclass(frozen=True)

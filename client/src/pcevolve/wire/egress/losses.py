@@ -78,7 +78,7 @@ def find_loss(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]
         return None
     last, nth = outcomes[-1], sum(_is_final(each, fault_of) for each in outcomes)
     if isinstance(last, Answered) and last.succeeded:
-        return FinalLoss(nth=nth)  # for what it has not brought
+        return FinalLoss(nth=nth)  # the loss is of the outputs that it lacks
     if _failed(last, fault_of):
         ended = len(outcomes) >= TRIES and all(_failed(each, fault_of) for each in outcomes[-TRIES:])
         return FinalLoss(slow=True) if ended else None

@@ -112,11 +112,11 @@ class RequestWindow:
                         for brought in sorted(came, key=under_way.__getitem__):
                             ended = under_way.pop(brought)
                             done[ended] = end(asked[ended], brought.result())
-                    begin_next()  # the API works on the next ones while the caller works on this one
+                    begin_next()  # the API works on the next requests while the caller uses this answer
                     yield done.pop(place)
             except BaseException as error:
                 self.stopping.set()
-                if not isinstance(error, Exception):  # somebody wants it to stop now
+                if not isinstance(error, Exception):  # such as Ctrl-C
                     # Ctrl-C does not wait for answers; any other failure does, because they are paid for.
                     self.abandon()
                 raise

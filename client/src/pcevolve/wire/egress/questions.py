@@ -77,7 +77,8 @@ class OpeningQuestions:
             # With the short retry policy of a first contact: an absent API must not delay the run for an
             # optional question.
             return self._dialect.balance(answer.body)
-        except (ProviderRefusedError, ProviderReplyError, ProviderUnreachableError):  # it is only a courtesy
+        # The balance is optional.
+        except (ProviderRefusedError, ProviderReplyError, ProviderUnreachableError):
             return None
 
     def takes_several(self, model: str) -> bool:

@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
-    """An attempt failed in a way that may pass; ``loading`` if the API is reachable but not ready."""
+    """An attempt failed in a way that may be temporary; ``loading`` if the API is reachable but not ready."""
 
     def __init__(self, reason: str, retry_after: str | None, loading: bool = False) -> None:
         super().__init__(reason)
@@ -85,8 +85,8 @@ class RetryPolicy:
 
     Attributes:
         seconds: Time after a request's first attempt at which the request is given up.
-        first: The same for the first contact, because a wrong address should be reported soon.
-        loading: The same while the API answers that it is loading; None for ``seconds``.
+        first: The same time for the first contact, because a wrong address should be reported soon.
+        loading: The same time while the API answers that it is loading; None for ``seconds``.
         option: The option that sets ``seconds``; ``provider.patience`` sets ``loading``.
         report: Called before each retry, and for missing outputs.
         advice: What to do after retries have ended and the API is back.
@@ -116,7 +116,7 @@ class RetryPolicy:
         )
 
     def until_answered(self, attempt: Callable[[], Result], asked: str = "") -> Result:
-        """Call until it succeeds or the limits are reached (``ProviderUnreachableError``, which quotes ``asked``)."""
+        """Repeat ``attempt`` within the limits, then raise ``ProviderUnreachableError``, which quotes ``asked``."""
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Busy),
             # A pause that the API requests counts towards the delay.
@@ -202,7 +202,7 @@ def _seconds(retry_after: str) -> float:
         return float(retry_after)
     try:
         until = parsedate_to_datetime(retry_after)
-    except (ValueError, OverflowError):  # a year of twenty digits
+    except (ValueError, OverflowError):  # such as a year of twenty digits
         return 0.0
     # A date without a time zone is ambiguous, so it is ignored.
     return (until - datetime.now(until.tzinfo)).total_seconds() if until.tzinfo else 0.0

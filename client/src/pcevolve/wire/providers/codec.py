@@ -126,7 +126,7 @@ def _form_of(body: bytes) -> str:
     if images.media_type_or_bytes(body).startswith("image/"):
         return "an image itself, which no dialect reads"
     try:
-        getincrementaldecoder("utf-8")().decode(body[:LONGEST_FAULT])  # a letter may be cut at the end
+        getincrementaldecoder("utf-8")().decode(body[:LONGEST_FAULT])  # the cut may be inside a character
     except UnicodeDecodeError:
         return "something packed (as gzip or br), which it was asked not to, or text that is no UTF-8"
     if start.startswith(b"{") and b"}\n{" in body[:LONGEST_FAULT].replace(b"\r", b""):

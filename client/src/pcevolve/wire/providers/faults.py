@@ -1,8 +1,8 @@
 """Read the errors of many APIs, in any form, as one type. Nothing in them is trusted.
 
-A general rule decides whether a retry may help. Status 408, 425, 429 and every status from 500 on may pass,
-except the few that are permanent. A code for too many requests may pass under any status. A code for the
-key, the credit, moderation or NaN output never passes.
+A general rule decides whether a retry may help. Status 408, 425, 429 and every status from 500 on may be
+temporary, except the few that are permanent. A code for too many requests is temporary under any status. A
+code for the key, the credit, moderation or NaN output is permanent.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _texts(answer: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
     if isinstance(answer, str):
         yield answer
     for layer in layers(answer):
-        where = layer.get("loc")  # FastAPI says in a list which field is wrong, and how
+        where = layer.get("loc")  # FastAPI names the wrong field in a list
         at = f"{'.'.join(map(str, where[:6]))}: " if isinstance(where, list) and where else ""
         for name in _MESSAGES:
             value = layer.get(name)
@@ -86,10 +86,10 @@ def _page(body: bytes) -> str:
 
 Reason = Literal["key", "credit", "content", "numbers", "field", "size"]
 _Meaning = Reason | Literal["rate"]
-"""The meaning of an error; of these, only too many requests may pass."""
+"""The meaning of an error; of these errors, only too many requests is temporary."""
 # Timeout, too early, too many requests: the request itself was correct.
 PASSING: Final = frozenset({408, 425, 429})
-"""Statuses below 500 of failures that may pass."""
+"""Statuses below 500 of failures that may be temporary."""
 # Not implemented, or a missing version, extension or login: repeating changes nothing.
 FINAL: Final = frozenset({501, 505, 506, 510, 511})
 """Statuses from 500 on that no retry changes."""
@@ -175,7 +175,7 @@ def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
 
 
 def may_pass(status: int) -> bool:
-    """True if a failure with this status may pass; an error's own codes have priority."""
+    """True if a failure with this status may be temporary; an error's own codes have priority."""
     return status in PASSING or (status >= 500 and status not in FINAL)
 
 
