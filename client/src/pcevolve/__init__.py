@@ -1,7 +1,7 @@
 """The client and its Python library, ``import pcevolve``. Private data stay here; only paid DP releases are sent.
 
-The functions do the same work as the commands. They run the same processes and use the
-same gate, ledger and record. ``import pcevolve`` loads no other module; each is imported at first use.
+The functions do the same work as the commands. They run the same processes and use the same gate, ledger and
+record. ``import pcevolve`` loads no other module; each is imported at first use.
 
 >>> import pcevolve
 >>> pcevolve.plan("dp-means", epsilon=10, classes=4, shots=10)

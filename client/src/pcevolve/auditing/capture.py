@@ -7,9 +7,9 @@ Answers are compared in the same way. The audit itself checks the SHA-256 of the
 
 Only these differences are allowed:
 
-- An attempt may have no recorded answer, because it failed or its process was killed. It may be missing in the
-  capture, be broken off there, or have an answer there that never arrived. The audit reports the number of such
-  answers. Each such request was sent again.
+- An attempt may have no recorded answer, because it failed or its process was killed. In the capture, such an
+  attempt may be missing or broken off, or may have an answer that never reached the client. The audit reports the
+  number of such answers. Each such request was sent again.
 - If the recorder received no complete answer, it answers the client itself (HTTP 400, 413 or 502). These answers
   are not the API's, and the capture does not contain them. They never end a call: an answer that ends a call must
   be in the capture.
@@ -142,7 +142,7 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
 
 
 def _request(sent: Sent, scheme: str) -> Request:
-    # Written as a recorder does: a header with only the scheme's name would hold no key.
+    # Spell the key as a recorder does: the scheme, a new line and the placeholder. The scheme alone means no key.
     shown = {HIDDEN: f"{'' if scheme == 'api-key' else scheme}\n{HIDDEN}"}
     headers = tuple((name, shown.get(value, value)) for name, value in sent.headers)
     parts = urlsplit(sent.url)
@@ -168,6 +168,7 @@ def _complete(flows: Sequence[Flow], attempts: Sequence[Recorded], at_once: int)
 
 
 def _most_at_once(run: RunReader) -> int:
+    # A call is in flight until its outputs are on record; a plan, a release and the end come after all calls.
     under_way, most = set[str](), 1
     for entry in run.entries:
         if isinstance(entry.record, Sent):
@@ -187,6 +188,7 @@ def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]
         later = attempts[place + 1 :]
         if not _is_its_turn(attempt, later, waiting):
             continue
+        # A flow may pass only flows of requests that were in flight together with its own.
         met = {each.request for each in takewhile(attempt.overlaps, later)}
         earlier = sum(1 for _ in takewhile(lambda flow: flow.request in met, waiting))  # noqa: B023 - used at once
         found = next(
@@ -198,7 +200,7 @@ def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]
 
 
 def _is_its_turn(attempt: Recorded, later: Sequence[Recorded], waiting: Sequence[Flow]) -> bool:
-    """True if an attempt may have been sent. Without an answer it needs a flow that answered attempts leave."""
+    """True if an attempt may have been sent. One without an answer needs a flow that no answered attempt needs."""
     if attempt.is_due:
         # Answered attempts get flows first, because they must have been sent.
         return True
@@ -224,7 +226,7 @@ def _same_answer(attempt: Recorded, flow: Flow) -> bool:
 def _align(
     attempts: Sequence[Recorded], flows: Sequence[Flow]
 ) -> Iterator[tuple[list[Recorded], list[Flow]]]:
-    """Pair runs of equal requests from both sides, in order. Unmatched runs are paired with what is in their place."""
+    """Pair sequences of equal requests from both sides, in order; pair an unmatched one with the one in its place."""
     ours = [list(group) for _, group in groupby(attempts, key=lambda each: each.request)]
     theirs = [list(group) for _, group in groupby(flows, key=lambda each: each.request)]
     matcher = SequenceMatcher(

@@ -112,7 +112,8 @@ class KeyLength:
     Attributes:
         length: Length of the last key minus that of ``STAND_IN``; None for no key, -1 before the first request.
         exchanged: Number of changes.
-        failed: Slots whose last attempt failed. The key may change only while there are any, and at the start.
+        failed: Slots whose last attempt failed, and at the start the greeting. The key may change only while there
+            are any.
     """
 
     length: int | None = -1

@@ -45,6 +45,7 @@ def pack(audited: Audit, path: Path) -> Path:
     if audited.released is None:
         raise audited.run.make_unfinished_error()
     files, folder = _list_files(audited, audited.released), name_packed(audited)
+    # A temporary name, so that an interrupted zip is not mistaken for a complete one.
     unfinished = path.with_name(f".{path.name}.partial")
     try:
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:

@@ -98,7 +98,7 @@ class RebuiltRelease:
         return [path for path, card in made.items() if not holds_bytes(self.run.layout.root / path, card)]
 
     def _find_other_images(self) -> Iterator[str]:
-        """Yield images of the dataset that differ from the provider's, encoded again in the released appearance."""
+        """Encode the provider's images again in the released appearance, and yield released images that differ."""
         wanted, medium = find_released_appearance(self.run.receipts), find_medium(self.plan.modality.kind)
         for path, candidate in name_files(self.plan, self.dataset).items():
             try:

@@ -65,7 +65,7 @@ def names_as_planned(receipt: Receipt, plan: PublicPlan) -> bool:
 
 
 def _may_say(plan: PublicPlan, receipt: Receipt) -> bool:
-    """True if a receipt for prototypes holds as many values, of the kind, as the plan allows."""
+    """True if the values in a receipt for prototypes are of the number and kind that the plan allows."""
     if plan.class_counts and receipt.iteration == 1:
         return len(receipt.values) == len(plan.labels) and all(map(math.isfinite, receipt.values))
     settled = (AS_IS, MATCHED) if plan.method.appearance == "auto" else ((),)

@@ -60,6 +60,7 @@ def _find_faults(run: RunReader, again: Rerun, plan: PublicPlan, chooser: Choose
             fault = "what was measured cannot be read"
         except (ProtocolError, *UNREADABLE) as error:
             fault = str(error) if isinstance(error, ProtocolError) else describe(error)
+        # Later releases depend on this one, so they cannot be checked after a fault.
         if fault:
             yield f"{where}: {fault}"
             return

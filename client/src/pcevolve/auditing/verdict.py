@@ -271,6 +271,7 @@ def _check_start(run: RunReader, load: LoadEncoder, sources: Sequence[Path]) -> 
         differences = tuple(SourceRun.at(found[0]).find_differences(plan))
     except ClientError as error:
         return [Finding(claim, (str(error),), count)]
+    # Without the source itself, so that runs which name each other cannot make the audit endless.
     own = Audit.of(found[0], load, sources=[each for each in sources if each != found[0]])
     faults = [fault for each in own.findings for fault in each.faults]
     missing = [why for each in own.findings for why in (each.unchecked, each.pending) if why]

@@ -51,6 +51,7 @@ def is_error(answer: object) -> bool:
     """True if a body reports an error and contains no outputs."""
     if not isinstance(answer, dict):
         return False
+    # Checked before the outputs below, because choices are outputs too.
     choices = answer.get("choices")
     if isinstance(choices, list) and choices and all(_has_error(each) for each in choices):
         return True

@@ -26,10 +26,10 @@ class Call:
 
     Attributes:
         slot: Unique name.
-        purpose: Kind of request. ``create``: text-to-image. ``follow``: the same place in a run that starts from a
-            release; varies one of that release's images. ``vary``: varies a released prototype. ``look``:
-            lookahead; varies every candidate of a population, so that the variations can judge it. ``extend``:
-            more samples; varies every image of the last population once more.
+        purpose: Kind of request. ``create``: text-to-image. ``follow``: varies an image of the release that a run
+            starts from; such a run has no ``create``. ``vary``: varies a released prototype. ``look``: lookahead;
+            varies every candidate of a population, so that the variations can judge it. ``extend``: more samples;
+            varies every image of the last population once more.
         iteration: 0 for text-to-image; otherwise the round of the images, whose release chose the source.
         label: Class of the images.
         first: Index of the first image within its class and stage.
@@ -118,7 +118,7 @@ class PlanCalls(PlanFields):
                 )
 
     def _parts(self, iteration: int) -> range | list[int]:
-        """Return the boundaries between the images of consecutive prototypes (or prompts) of a class."""
+        """Return the indices at which the images of each prototype (or prompt) of a class begin and end."""
         if iteration:
             size = self.method.candidates * self.variations
             return range(0, size + 1, size // self.method.prototypes)

@@ -35,7 +35,8 @@ _OF_PRIVATE_DATA: Final = (
 def list_unused(plan: PlanFields) -> list[str]:
     """List the paths of fields that do not apply to a plan. They must have their defaults, and are not serialised."""
     unused = {path for path in WRITTEN_ELSEWHERE if hasattr(plan.method, path.removeprefix("method."))}
-    # A run that starts from a release states that release's promise, which an audit compares with its plan.
+    # A run that starts from a release repeats that release's promise. An audit compares it with the plan of the
+    # run that made the release.
     if plan.start is None and not isinstance(plan.method, SecretEvolution):
         unused.add("secrecy")
     if plan.method.name in CONTROLS:

@@ -1,8 +1,8 @@
 """The process that decodes a provider's images for the keeper; it has neither private files nor a network.
 
-Malicious bytes from a provider may take over a decoder. In the keeper, the process with the private images,
-this would expose them. In this process it exposes only candidates, which the provider made itself. The decoder
-returns raw pixels, which need no decoding. Pillow is its only library, imported with the first image.
+Malicious bytes from a provider may take over a decoder. In the keeper, this would expose the private images. In
+this process, it exposes only candidates, which the provider made itself. The decoder returns raw pixels, which
+need no decoding. Pillow is its only library, imported with the first image.
 """
 
 from __future__ import annotations

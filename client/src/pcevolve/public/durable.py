@@ -87,8 +87,8 @@ def write_folder_durably(path: Path) -> Iterator[Path]:
 def replace_folder_durably(path: Path) -> Iterator[Path]:
     """Provide an empty folder to fill, and replace an existing folder when the new content is on disk.
 
-    If the process is killed between the two renames, neither folder has the final name. ``settle`` then finds the
-    new folder under its temporary name.
+    If the process is killed during the replacement, ``settle`` finds the complete new folder under its temporary
+    name.
     """
     settle(path)
     with write_folder_durably(_fresh(path)) as partial:
@@ -178,7 +178,7 @@ def write_private(path: Path, result: Mapping[str, object]) -> None:
 def set_owners_mode(folder: Path) -> None:
     """Make a folder accessible to its owner alone.
 
-    The mode is set only if it differs, because some processes may not set it.
+    The mode is set only if it differs, because not every process is allowed to set it.
     """
     # mkdir applies its mode only to folders that it creates, and only as far as the umask allows.
     if folder.stat().st_mode & 0o777 != 0o700:

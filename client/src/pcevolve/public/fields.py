@@ -60,7 +60,7 @@ class PlanEncoder(settings.Section):
     Attributes:
         name: Empty if no encoder embeds private data.
         weights: SHA-256 of the encoder's weights.
-        frame: SHA-256 of the public frame, the public images that are joined with the candidates.
+        frame: SHA-256 of the file of the public frame, which is joined with the candidates.
     """
 
     name: str = ""
@@ -146,7 +146,7 @@ class PlanFields(BaseModel):
 
     @property
     def noise_factor(self) -> float:
-        """Standard deviation of a release's noise over that of its events; 1 for a single owner."""
+        """Standard deviation of a release's noise, relative to the noise that its events assume; 1 for one owner."""
         return 1.0 if self.clinics is None else self.clinics.noise_factor
 
     @property

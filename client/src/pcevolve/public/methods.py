@@ -67,7 +67,7 @@ Cells = Annotated[
 class ChoiceParameter:
     """Marks a parameter of how private data choose candidates. It does not apply to a run that chooses nothing.
 
-    The parameter's value affects nothing else in a record, so an audit has to trust the plan.
+    A record does not prove the parameter's value, so an audit has to trust the plan.
     """
 
 

@@ -1,4 +1,4 @@
-"""The vocabulary of privacy: neighbour relations, budgets, and the events that spend them. Values only.
+"""The vocabulary of privacy: neighbour relations, budgets, and the events that spend them.
 
 An event records an access; ``dp.accountants`` computes its cost.
 

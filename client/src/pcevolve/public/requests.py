@@ -174,7 +174,7 @@ class ProviderSettings(Section, Generic[Undecided]):
 
 
 class ImageSettings(Section):
-    """Settings of a model that makes images. A setting is None if unset; in a plan, also if requests omit it."""
+    """Settings of a model that makes images. A setting is None if it is unset; in a plan, also if requests omit it."""
 
     negative_prompt: Annotated[
         str,

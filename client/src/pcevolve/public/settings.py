@@ -328,7 +328,7 @@ class MethodSettings(Section, Generic[Undecided]):
     ] = None
 
     def of(self, kind: type[Parameters]) -> Parameters:
-        """Return the parameters of one kind of method; that kind's defaults if the method is of another kind."""
+        """Return the parameters that one kind of method adds; their defaults if this method is of another kind."""
         return self if isinstance(self, kind) else kind()
 
     @model_validator(mode="before")

@@ -151,6 +151,7 @@ def _key(label: str) -> str:
 
 def fill(template: str, domain: str, label: str) -> str:
     """Replace ``{domain}`` and ``{label}`` in a template. The inserted words are not searched for placeholders."""
+    # An article before a placeholder is replaced too, because its form depends on the inserted words.
     words = {"domain": domain, "label": label}
     return re.sub(
         r"(?:\b([Aa]) )?\{(domain|label)\}",
@@ -175,7 +176,7 @@ def nfc(text: str) -> str:
 
 
 def put_in_one_line(text: str) -> str:
-    """Return foreign text as one line, with a single space for each run of invisible characters."""
+    """Return foreign text as one line, with a single space for each sequence of invisible characters."""
     return " ".join("".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in text).split())
 
 
@@ -202,5 +203,6 @@ def make_prompts(domain: str, label: str, count: int = USUAL) -> tuple[str, ...]
 def _word(context: int, turn: int, sentence: int) -> str:
     """Return one prompt of the grammar with its placeholders; every three indices give a different prompt."""
     others = len(_CONTEXTS) - 1
+    # The context depends on sentence and style, so that consecutive prompts do not share one.
     behind = _CONTEXTS[1 + (context - 1 + sentence + turn) % others] if context else ""
     return _SENTENCES[sentence] + _WAYS[(sentence + turn) % len(_WAYS)] + behind

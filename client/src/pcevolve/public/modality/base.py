@@ -91,8 +91,8 @@ class Modality(Section):
         needs_decoder: True if the keeper lets a separate process decode the provider's items.
         retry_hint: Further advice if a provider sends nothing usable; empty for none.
         other_provider: Advice if a provider does not make the released classes, without its full stop.
-        far_unlike: A far dataset counts as another domain only if its classes' cosine is also below this;
-            None if its nearest items decide. See ``usefulness``.
+        far_unlike: Cosine of the class differences below which a far dataset counts as another domain; None if the
+            dataset's nearest items decide. See ``usefulness``.
         forms: Formats in which the dataset can be exported.
         unused_fields: Fields of a plan that do not apply to the kind.
         independent_classifier: Name of the judge that shares nothing with an encoder, and therefore never voted.

@@ -91,7 +91,7 @@ class Reasons:
 
     @classmethod
     def of(cls, traffic: Traffic) -> Reasons:
-        """Read a record in order, and determine for each request what it could carry at that time."""
+        """Read a record in order, and determine which images each request could carry at that time."""
         reasons = cls()
         state = None if traffic.plan is None else RunState(traffic.plan)
         for each in () if traffic.plan is None else chain(*list_start(traffic.plan).values()):

@@ -49,7 +49,7 @@ def make_picture(kind: Kind, data: bytes, wanted: Look | None = None) -> PagePic
 
 
 def picture_item(kind: Kind, item: Item | None) -> PagePicture:
-    """Make a small picture of a decoded image, or take a text. A private item's is for the owner alone."""
+    """Make a small picture of a decoded image, or take a text. A private item's picture is for its owner alone."""
     found = RenderedImages() if item is None else find_medium(kind).show_decoded(item)
     return _frame(kind, found)
 

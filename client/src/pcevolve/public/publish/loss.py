@@ -70,7 +70,7 @@ class PrivacyLoss:
 
 
 def find_folder_events(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return a run's events in the form that prices them for one unit of the folder."""
+    """Scale a run's events to their effect on one unit of the folder."""
     from pcevolve.public.dp.calibration import scale_to_folder
 
     return scale_to_folder(events, plan.data.subsample is not None)

@@ -160,6 +160,7 @@ SHARDS: Final[dict[Form, str]] = {
 
 def write_front_matter(plan: PublicPlan, promised: Guarantee, images: int, form: Form | None) -> str:
     """Write licence, size, tags, title and guarantee of a dataset for the card's front matter."""
+    # A JSON string is valid YAML, so json.dumps escapes every value.
     lines = [
         f"license: {json.dumps(plan.output.licence)}",
         f"pretty_name: {json.dumps(spell_out(make_title(plan)), ensure_ascii=False)}",

@@ -1,4 +1,4 @@
-"""A release that another run starts from: its images, and the required statements about it in that run's plan.
+"""A release that another run starts from: its images, and the statements about it that the other run's plan must make.
 
 The process that begins such a run uses this module, and so does an audit of the run, so that both agree.
 """

@@ -30,13 +30,14 @@ class Bounds:
     Attributes:
         distinct: Standard deviations of the noise from which on released classes certainly differ. Noise alone
             separates two classes this far in 3 of 100 releases (chi-squared with 16 degrees of freedom). It
-            separates more classes this far less often.
-        near: Clip radii up to which a dataset's images belong to the domain, minus the noise's contribution.
-        strange: Clip radii beyond which the nearest quarter of each class's images shows another domain, provided
-            that ``uniform`` is also exceeded.
+            separates more than two classes this far less often.
+        near: Distance in clip radii, minus the noise's contribution, up to which a dataset belongs to the domain.
+        strange: Distance in clip radii beyond which the nearest quarter of each class's images shows another domain,
+            provided that ``uniform`` is also exceeded.
         uniform: Share of the mean distance that the nearest quarter must also exceed. If a few images show the
             domain, the nearest quarter is much nearer than the rest.
-        far: Clip radii beyond which texts may belong to another domain. For texts, the nearest items say little.
+        far: Distance in clip radii beyond which texts may belong to another domain. For texts, the nearest items
+            say little.
         alike: Cosine from which on the dataset's classes differ in the same way as the released classes.
         matched: Share of the images made from words alone, beyond chance, from which on spending epsilon adds
             nothing.
@@ -66,9 +67,9 @@ class Assessment(AssessedFigures):
         """Return the verdict on the dataset's likely use on private data, by the bounds for its kind.
 
         If the nearest images are far from the release, and not much nearer than the others, the dataset is not useful,
-        whatever the other figures are. A few images of the domain may still teach a classifier enough.
-        If noise hides whether classes differ, the verdict stays open. If words alone already draw the classes, a paid
-        dataset is no better, and the figures do not show how good either is.
+        whatever the other figures are. A few images of the domain may still teach a classifier enough. If noise hides
+        whether classes differ, the verdict stays open. If images made from words alone already match the classes, a
+        paid dataset is no better, and the figures do not show how good either is.
         """
         hidden = self.classes_apart is not None and self.classes_apart < BOUNDS.distinct
         unlike = self.agreement is not None and self.agreement < BOUNDS.alike

@@ -66,6 +66,7 @@ def agree(keeper: Welcome, client: ClientStatement) -> Confinement | None:
     """Return the confinement that both sides found; None if they share none."""
     if keeper.is_cut_off and client.is_contained:
         return Confinement(by="containers")
+    # The older version of the two, because the plan's claim must hold for both sides.
     if keeper.landlock and client.landlock:
         return Confinement(by="kernel", landlock=min(keeper.landlock, client.landlock))
     return None

@@ -1,8 +1,8 @@
 """The owner's part of a run: ``runs/RUN_ID`` in the folder of its ledger, outside the run's shareable folder.
 
 A run's folder can be given away unchanged. The run's options cannot, because they hold paths, names and seeds,
-and ``--resume`` reads them. Measurements on private data cannot be given away either. If the run uses another
-than the default ledger, the default ledger's folder gets a link to this folder.
+and ``--resume`` reads them. Measurements on private data cannot be given away either. If the run does not use the
+default ledger, the default ledger's folder gets a link to this folder.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _make_error(ref: BodyRef) -> TranscriptError:
 
 
 def cut(body: bytes) -> CutBody:
-    """Split a body into text and images; the split is canonical."""
+    """Split a body into text and images; each body has exactly one such split."""
     taken = CutBody()
     form = _FORM.match(body)
     bare = (

@@ -127,7 +127,7 @@ class RunReader:
 
     @property
     def torn(self) -> bool:
-        """True if the record's last line is incomplete, as after a crash. An unfinished run's is not read."""
+        """True if the record's last line is incomplete, as after a crash. In an unfinished run it is skipped."""
         with self.layout.log.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             return file.read() != b"\n"

@@ -160,7 +160,10 @@ class Answered(_Record):
 
     @property
     def states_number(self) -> bool:
-        """True if the answer, a success or a refused field, shows whether the API accepts a request for two texts."""
+        """True if the answer shows whether the API accepts a request for two texts.
+
+        A success shows that it does; the refusal of a field shows that it does not.
+        """
         return self.succeeded or self.status in REFUSED_FIELDS
 
 

@@ -38,7 +38,9 @@ MOVED_SHARE = (
 
 
 def find_position(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
-    """Return the middle of the subject, down and across. 0 and 1 are ``REACH`` of a side away from the image's middle.
+    """Return the position of the subject's middle, down and across, in [0, 1].
+
+    The values 0 and 1 mean ``REACH`` of a side away from the image's middle.
 
     Args:
         luminance: float64 ``(height, width)``.
@@ -102,6 +104,7 @@ class Appearance:
     Attributes:
         ground: Luminance of the rim.
         ink: Luminance of the strongest contrast to the ground.
+        saturation: Mean difference between the strongest and the weakest channel of a pixel.
         sharpness: Steepness of the sharpest edges, relative to the contrast between ground and ink.
         down: Position of the subject from top to bottom; see ``find_position``.
         across: Position of the subject from left to right.
@@ -156,6 +159,7 @@ class Appearance:
         No detail is added. Light on dark stays light on dark. If this would leave less than half of the contrast,
         because nothing is darker than black, luminance is inverted and hue is kept.
         """
+        # Ground and ink are shifted last, because the other steps change them.
         pixels, ground, ink = self._soften(self._position(self._tone_down(_pixels(image))))
         gain, onto = self._gain(ink - ground), _level(self.ground)
         if not self._has_room(gain * (ink - ground)):
@@ -189,6 +193,7 @@ class Appearance:
         """Blur an image to the target sharpness, and return it with the luminance of its ground and ink."""
         scale = min(pixels.shape[:2]) / SHARPNESS_SIDE
         for width in BLURS:
+            # Measured again after each blur, which also lowers the contrast.
             soft = blur(pixels, width * scale) if width else pixels
             ground, ink = _ground_and_ink(_luminance(soft))
             if _sharpness(soft, ink - ground) <= self.sharpness:
@@ -209,7 +214,7 @@ def is_released(values: Sequence[float]) -> bool:
 
 
 def find_released_appearance(receipts: Iterable[Receipt]) -> Appearance | None:
-    """Return the released appearance; None if there is none, or the last receipt left the dataset as it is."""
+    """Return the released appearance; None if there is none, or if the last receipt chose the images as received."""
     in_order = sorted(receipts, key=lambda each: each.iteration)
     if not in_order or in_order[0].iteration or in_order[-1].values == AS_IS:
         return None
@@ -267,12 +272,12 @@ def _turn(pixels: FloatArray, ground: float, onto: float, gain: float) -> FloatA
 
 
 def _angle(level: float) -> float:
-    """Stretch a level in [0, 1] near 0 and 1, so that noise of one size blurs all levels alike."""
+    """Stretch a level in [0, 1] near 0 and 1, so that noise of equal size blurs all levels alike."""
     return float(np.arcsin(np.sqrt(np.clip(level, 0, 1))) * 2 / np.pi)
 
 
 def _level(angle: float) -> float:
-    """Invert ``_angle``, which returns a level in [0, 1]."""
+    """Invert ``_angle``: return the level, in [0, 1]."""
     return float(np.sin(angle * np.pi / 2) ** 2)
 
 

@@ -48,6 +48,7 @@ class RecentImages:
 
     def decode(self, data: bytes) -> DecodedImage | None:
         """Return an image's pixels; None if it is undecodable."""
+        # One thread at a time; otherwise two threads could decode the same image.
         with self._turn:
             if data in self._recent:
                 return self._recent[data]

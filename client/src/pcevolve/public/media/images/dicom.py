@@ -120,6 +120,7 @@ def _read(data: bytes, most_bytes: int) -> pydicom.Dataset:
     data = _with_preamble(data)
     mark, plain = (each.encode() for each in (uid.DeflatedExplicitVRLittleEndian, uid.ExplicitVRLittleEndian))
     start = _dataset_start(data)
+    # pydicom would inflate without a bound, so inflate here and mark the file as not deflated.
     if mark in data[:start]:
         body = _inflate(data[start:], most_bytes)
         data = data[:start].replace(mark, plain.ljust(len(mark), b"\0")) + body
@@ -312,6 +313,7 @@ def _require_no_more_than_declared(frame: bytes, pixels: int) -> None:
     segments, *starts = struct.unpack_from("<16L", frame)
     for start, end in zip(starts[:segments], [*starts[1:segments], len(frame)], strict=True):
         size, place = 0, start
+        # A segment holds one byte per pixel; the limit leaves room for padding.
         if end - start > 2 * pixels + 64:
             raise ValueError("a segment is longer than its pixels could make it")
         while place < end:

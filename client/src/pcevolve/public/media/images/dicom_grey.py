@@ -1,7 +1,7 @@
 """Read the grey values of a DICOM file, and how the file states that they are shown (DICOM PS3.3).
 
-If the file has a table (VOI LUT), the table maps them; otherwise the file's first window (C.11.2); otherwise the
-full range of their bits.
+A table in the file (VOI LUT) maps the values. Without a table, the file's first window maps them (C.11.2). Without
+either, the full range of their bits is mapped.
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ def _grey_digest(grey: Grey) -> bytes:
 
 
 def _in_srgb(image: DecodedImage, profile: bytes) -> DecodedImage:
-    """Convert a picture to sRGB by its profile, or unchanged to RGB if the profile is damaged or of another kind."""
+    """Convert a picture to sRGB by its profile; only to RGB if the profile is damaged or of another kind."""
     try:
         source = ImageCms.ImageCmsProfile(BytesIO(profile))
         shown = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
@@ -286,6 +286,7 @@ def _decode_usual(data: bytes) -> tuple[Grey | _Colours, float]:
             )
         bits, signed, inverted = _sample_bits(image, data)
         tall = _measure_pixel(image, data)
+        # Everything before this line reads only the header; pixels are decoded here.
         image.load()
         turned = ImageOps.exif_transpose(image)
         if signed and turned.mode == "L":

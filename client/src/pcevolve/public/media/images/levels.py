@@ -34,7 +34,7 @@ FEW_HIGH = 2
 GAP = 8
 """Width of a gap in the levels that separates two parts, such as a picture and the frame around it."""
 LEAST_SHARE = 0.05
-"""Least share of pixels between two gaps that counts as part of the picture. Fewer pixels are writing on it."""
+"""Least share of pixels between two gaps that counts as part of the picture. A smaller part counts as writing."""
 LOOKED_AT = 1_000_000
 """Most pixels, at equal distances, from which the spread of a picture is measured."""
 WAY_OUT = "say which of its values are black and white with --set data.window=LOW,HIGH"

@@ -22,7 +22,7 @@ ALIKE = 0.99
 """Least correlation of two coarse sketches that count as one picture.
 
 Of 883 pictures of steel, chests and blood, no two reach 0.98. Of copies at half the size, at JPEG quality 30 or
-15 % brighter, 99 in 100 reach 0.99. Photographs of one thing by one fixed camera reach it, too.
+15 % brighter, 99 in 100 reach 0.99. Photographs of one thing by one fixed camera also reach 0.99.
 """
 ALIKE_TURNED = 0.995
 """Least correlation for a turned or mirrored picture. Of 217,470 pairs of steel, four reach 0.99 and none 0.995."""
@@ -135,6 +135,7 @@ def _guess(sketches: Sequence[Sketch], groups: Sequence[object]) -> list[tuple[i
         ways_of = ways[parts, wholes].argmax(axis=1)
         new = np.column_stack([best[parts, wholes], wholes, parts + start, ways_of])
         found = np.concatenate([found, new])
+        # Keep the best guesses, and let later blocks add only better ones.
         if len(found) > MOST_LOOKED_AT:
             found = found[np.argsort(-found[:, 0], kind="stable")[:MOST_LOOKED_AT]]
             least = float(found[-1, 0])
@@ -183,6 +184,7 @@ def _see(picture: NDArray[np.floating], view: View, points: int) -> Floats:
 def _compare(picture: Sketch, part: Sketch, view: View, turn: int) -> float:
     """Align a picture and a turned part of it, and return the correlation of their details."""
     picture_, part_ = picture.astype(np.float64), part.astype(np.float64)
+    # Strong blurs first, so that a rough guess converges.
     for blur in _BLURS:
         shown = _turn(_see(ndimage.gaussian_filter(part_, blur), View(), _FINE))[turn]
         view = _improve(ndimage.gaussian_filter(picture_, blur), shown, view)
@@ -209,6 +211,7 @@ def _improve(picture: Floats, shown: Floats, view: View) -> View:
         -1, 6
     )
     found = np.linalg.lstsq(columns.T @ columns + 1e-6 * np.eye(6), columns.T @ shown, rcond=None)[0]
+    # A contrast near zero would make the step far too long.
     contrast = np.copysign(max(abs(found[4]), 0.2), found[4])
     step = np.clip(found[:4] / contrast, np.negative(_LONGEST_STEP), _LONGEST_STEP)
     cosine, sine = np.cos(view.angle) * view.scale, np.sin(view.angle) * view.scale

@@ -30,7 +30,7 @@ SIGNATURE_SIDE: Final = 16
 SAME_LEVELS: Final = 2
 """Levels of 255. Fields of two images are equal if their mean colours differ by at most this."""
 SAME_BUT: Final = 16
-"""Most differing fields, of 256, of two equal images. A line of text on a placeholder image covers as many."""
+"""Most fields, of 256, in which two equal images may differ. A line of text on a placeholder covers as many."""
 
 
 class ImageMedium:

@@ -100,7 +100,7 @@ def _describe_channels(tags: Tags) -> str:
 def _find_sub_pages(data: bytes) -> tuple[int, ...]:
     """Return the offsets of pages nested in the first page.
 
-    Pillow recognises only some lists of such pages, and of the others only the first entry.
+    Pillow recognises only some lists of such pages; of other lists it reads only the first entry.
     """
     order, big = "<" if data[:2] == b"II" else ">", _BIG in data[2:4]
     wide, count, entry, value, size = ("Q", "Q", "HHQ", 12, 20) if big else ("L", "H", "HHL", 8, 12)

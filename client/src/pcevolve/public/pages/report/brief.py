@@ -43,7 +43,7 @@ class Brief:
     def of(
         cls, plan: PublicPlan, events: Iterable[Event], traffic: TrafficTable, attempts: Iterable[Attempt]
     ) -> Brief:
-        """Word the sentences for a finished run."""
+        """Write the sentences for a finished run."""
         paid = [event for event in events if not event.free]
         return cls(
             left=_say_sent(plan, traffic),
