@@ -1,9 +1,9 @@
 """Compute releases that are sums over owners. The coordinator, each owner and an audit run the same code.
 
-A selector's ``measure`` requests noise on the sums of its private data, once or several times. For each access that
-the owners have answered, it gets the sum of all owners' answers, whatever its own data are. At the first access
-without answers, an ``UnansweredError`` with the sums of its own data interrupts it. The coordinator and an audit
-therefore run it without data, and an owner runs it on the owner's data.
+A selector's ``measure`` requests noise on the sums of its private data, once or several times. If the
+owners have answered an access, ``measure`` gets the sum of all owners' answers, whatever the private data are. At the
+first access without answers, an ``UnansweredError`` with the sums of the private data ends ``measure``. The
+coordinator and an audit therefore run ``measure`` without data, and an owner runs it on the owner's data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All options of a run. The owner reads and keeps them; some are public, and others no other process may know."""
+"""All options of a run, as its owner keeps them: public options, and options that no other process may know."""
 
 from __future__ import annotations
 

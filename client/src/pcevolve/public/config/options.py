@@ -114,7 +114,7 @@ AS_KEYWORDS: Callable[[str], str] = str
 
 @contextmanager
 def spell_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
-    """Let messages name options as they were typed. ``spelling`` maps a name, or returns None for the usual word."""
+    """Let messages name options as they were typed. ``spelling`` maps a name, or returns None for the usual name."""
     before = _TYPED.set(spelling)
     try:
         yield
@@ -133,7 +133,7 @@ def spell_flag(name: str) -> str:
 
 
 def spell_before(name: str) -> str:
-    """Return ``spell_flag`` as it precedes its value, with a colon if it ends with a file's name."""
+    """Return the result of ``spell_flag`` to print before a value. A colon follows a file's name."""
     spelled = spell_flag(name)
     return f"{spelled}: " if " in " in spelled else f"{spelled} "
 

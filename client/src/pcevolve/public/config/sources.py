@@ -1,6 +1,7 @@
 """Sources of options: a TOML file, the environment, ``--set`` and flags. Each source overrides the earlier ones.
 
-Only the standard library is used, because importing pydantic-settings takes longer than a refusal may (decision 60).
+Only the standard library is used, because importing pydantic-settings takes longer than a refusal may take
+(decision 60).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The table of options, which the command line reads instead of their declarations, with the standard library alone.
 
 ``make docs-options`` writes ``options.json`` from the declarations, because importing pydantic takes longer than
-help or a refusal may. The models also refuse every value that is refused here, in the same words. They check
+help or a refusal may take. The models also refuse every value that is refused here, in the same words. They check
 everything else.
 """
 

@@ -5,9 +5,9 @@ groups of units, such as a histogram for each class, counts as one vector, becau
 can enter another.
 
 The accountants decide what fits a budget. The ledger charges a calibrated parameter by the same rules, so the
-parameter fits exactly. A parameter that differs in the last of ``DIGITS`` digits no longer fits. Parameters
-include the neighbour relation, because the code that draws the noise divides by its own sensitivity. The result
-of each search is cached for the life of the process.
+parameter fits exactly. The next parameter, one step further in the last of ``DIGITS`` digits, no longer fits.
+Parameters already account for the neighbour relation, because the code that draws the noise divides by its own
+sensitivity. The result of each search is cached for the life of the process.
 
 >>> float(smallest_noise_multiplier(Budget(Fraction(10), 1e-5), accesses=1))
 0.49988861982

@@ -62,7 +62,7 @@ class Judge(Protocol):
 class Lineage:
     """A run's answers and releases so far, and their consequences by the plan's rules.
 
-    The loop has one. So has every process that receives the answers and must pool the same candidates.
+    The loop keeps a lineage, and so does every process that receives the answers and must pool the same candidates.
 
     Attributes:
         answers: The outputs of each call, by slot.

@@ -202,11 +202,11 @@ class RunState:
         return None if output is None else output.wording
 
     def turn_of(self, call: Call) -> Refusal | None:
-        """Return the refusal of a call that may not be sent now, whatever it carries, or None if it is its turn.
+        """Return the refusal of a call that may not be sent now, whatever it carries, or None on the call's turn.
 
-        The first unanswered call has its turn. So have later calls of the same round, up to the plan's ``at_once``
-        images in total, because their content was fixed before the first of them was sent. The order in which calls
-        are first sent is the plan's order and therefore reveals nothing.
+        It is the turn of the first unanswered call and of later calls of the same round, up to the plan's
+        ``at_once`` images in total. Their content was fixed before the first of them was sent. The order in which
+        calls are first sent is the plan's order and therefore reveals nothing.
         """
         # The complete call is compared, because a call with the right slot could have another prompt or parent.
         if self.plan.calls.get(call.slot) != call:

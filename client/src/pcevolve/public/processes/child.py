@@ -27,7 +27,7 @@ from pcevolve.public.processes.pipe import Pipe, read_order
 
 _PR_SET_PDEATHSIG: Final = 1
 RUNNER: Final = "runner"
-"""The role with the network. All other roles have private files."""
+"""The role with the network. No other role has the network."""
 WORKER: Final = "worker"
 """The role that does the work of a command without network on behalf of a Python program."""
 FAULTY: Final = 70

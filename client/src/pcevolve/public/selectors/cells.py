@@ -163,7 +163,7 @@ def _sizes(inputs: SelectionInput) -> IntArray:
 def choose_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
     """Return the default number of cells of each class, chosen so that the average count is clear of the noise.
 
-    The number suffices even if every text holds a secret.
+    This holds even if every text contains a secret.
 
     Args:
         share: The remaining share of the vote of a text with a secret, in [0, 1] (``dp.attacks.secret_share``).

@@ -61,7 +61,7 @@ class Means:
         return tuple(self._choose(measured, inputs, target) for target in range(len(inputs.labels)))
 
     def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-        """Return True for means of all classes, rounded to the noise's scale, in a machine's possible public frame."""
+        """Return True for means of all classes, rounded to the noise's scale, in a frame that a machine may compute."""
         from pcevolve.public.selectors import means_checked  # the auditor's half, which no run loads
 
         return means_checked.could_measure(measured, inputs, events)

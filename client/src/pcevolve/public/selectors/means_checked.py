@@ -19,7 +19,7 @@ from pcevolve.public.selectors.sums import choose_release
 
 
 def could_measure(measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-    """Return True for means of all classes, rounded to the noise's scale, in a machine's possible public frame."""
+    """Return True for means of all classes, rounded to the noise's scale, in a frame that a machine may compute."""
     frame = inputs.coordinates
     width, most = frame.axes.shape
     doubts = choose_release(frame, inputs, events).doubts

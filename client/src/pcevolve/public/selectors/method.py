@@ -92,7 +92,7 @@ class Sensitivity:
         of: The sensitivity under a neighbour relation. For Gaussian noise, it is the L2 norm of the change. For
             draws, it is the largest difference between the changes of two candidates' scores: at a rate of r nats per
             score, the bounded range is r times this difference.
-        unit: The unit of the query.
+        unit: The unit of the query, such as votes.
     """
 
     of: Callable[[Relation], float]
@@ -113,7 +113,7 @@ class Method:
         lift: Probability that a chosen prototype is of the best tenth, under an ideal utility. Chance is 0.1.
         sensitivity: Sensitivity of the selector's last access. None without a selector.
         worst_case: Neighbouring datasets, by relation, that ``pcevolve audit-dp`` tries to tell apart.
-        published: The calibration of the paper. None if there is no other than ``tight``.
+        published: The calibration of the paper. None if ``tight`` is the only calibration.
         rounds: The default number of iterations for a budget and sizes.
         prototypes: Default limit of prototypes per class and round. None for as many as candidates.
         schedule: Default degrees of variation of images.

@@ -57,11 +57,11 @@ Calibration: TypeAlias = Callable[[Budget, Scope], Rounds]
 
 
 CENTRE_SHARE = 0.2
-"""The centre's share of the means' budget, as 1/z². A mean over all classes needs only a little."""
+"""The centre's share of the means' budget, as 1/z². A mean over all classes needs only a small share."""
 COUNT_SHARE = 0.1
 """The class counts' share of the first round's budget, as 1/z². One number per class needs less than the votes."""
 APPEARANCE_SHARE = 0.2
-"""The appearance's share of a Gaussian run's budget, as 1/z². A mean over all classes needs only a little."""
+"""The appearance's share of a Gaussian run's budget, as 1/z². A mean over all classes needs only a small share."""
 BLURRED_APPEARANCE = 0.2
 """Noise on an appearance's numbers above which it is not worth its price. Dark and light differ by 1."""
 
@@ -90,7 +90,8 @@ def pay_for_class_counts(rounds: Rounds) -> Rounds:
     """Split the first round's access into one for class counts and one for votes, at the same total price.
 
     Source: Lin et al. 2024, Algorithm 3, which first estimates the counts of unbalanced data. That algorithm uses the
-    Laplace mechanism. Here the noise is Gaussian, because it composes with the noise of the votes.
+    Laplace mechanism. Here the noise is Gaussian, because Gaussian noise composes
+    with the noise of the votes.
     """
     return tuple(
         tuple(part for event in events for part in (divide(event, COUNT_SHARE) if not place else (event,)))

@@ -99,7 +99,7 @@ class SelectionInput:
         votes: Number of nearest candidates for which an image votes, q.
         tau: τ of PCEvolve's similarity calibrator.
         cells: Largest number of cells of each class. None for a cell around every first candidate.
-        first: Number of first candidates of each class. None if all candidates are.
+        first: Number of first candidates of each class. None if all candidates are first candidates.
         drawn: Whether a selector that normally keeps the best candidates draws by votes instead.
         noise_factor: Standard deviation of the release's noise over that of the noise that its events pay for. It is
             above 1 if several owners add shares of noise.
@@ -210,7 +210,7 @@ class Selector(Protocol):
 
         Raises:
             DataError: The data cannot be measured. Nothing was drawn.
-            ValueError: This selector does not use an event's mechanism. Nothing was drawn.
+            ValueError: An event has a mechanism that this selector does not use. Nothing was drawn.
         """
         ...
 

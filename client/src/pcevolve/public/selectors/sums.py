@@ -43,7 +43,7 @@ LEAST_KEPT = 1 / 64
 CLIP_RADIUS = 1.0
 """Norm to which the six numbers, measured from the middle, are clipped. Few images are extreme in more than four."""
 PRIOR_VARIANCE = 0.1
-"""Public guess of the variance between the owner's and the provider's appearance. More noise adds to its weight."""
+"""Public guess of the variance between the owner's and the provider's appearance, to weigh a noisy mean."""
 
 
 @dataclass(frozen=True)

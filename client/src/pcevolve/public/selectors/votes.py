@@ -93,7 +93,7 @@ class Votes(ExactPicks):
     def measure(
         self, private: PrivateEmbeddings, inputs: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
-        """Count votes, and units if a second event pays for them, and add noise.
+        """Count votes, and also units if there are two events, and add noise.
 
         Returns:
             ``votes``: float64 ``(candidates of all classes,)``, class after class, rounded to the noise's scale.
