@@ -235,7 +235,7 @@ SETTING = re.compile(
 
 @pytest.mark.parametrize("page", [page for page in CURRENT if page.name != "options.md"], ids=name)
 def test_every_setting_that_a_page_names_is_one(page: Path) -> None:
-    settings = set(re.findall(r"^\| `(\w+\.\w+)`", read(ROOT / "docs/options.md"), re.MULTILINE))
+    settings = set(re.findall(r"^- `(\w+\.\w+)`", read(ROOT / "docs/options.md"), re.MULTILINE))
     code = [*spans(page), *(match[0] for match in FENCED.finditer(read(page)) if "```python" not in match[0])]
     named = {found for text in code for found in SETTING.findall(text)}
     assert named <= settings

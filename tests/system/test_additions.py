@@ -72,7 +72,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> ExtendedClient:
 
 def test_options_and_help_name_the_method(extended: ExtendedClient):
     page = (extended.root / "docs" / "options.md").read_text()
-    (row,) = [line for line in page.splitlines() if line.startswith("| `method.name`")]
+    (row,) = [line for line in page.splitlines() if line.startswith("- `method.name`")]
     assert re.search(r"\btoy\b", row)
     assert re.search(r"\btoy\b", extended("run", "--help"))
 

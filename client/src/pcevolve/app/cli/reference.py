@@ -34,11 +34,11 @@ PCEVOLVE_PRIVACY__DELTA=1e-6
 pcevolve run --epsilon 4 --set privacy.delta=1e-6
 ```
 
-In Python an option is a keyword, its last word: `pcevolve.evolve(epsilon=4)`. Others are `method`, `encoder`,
-`encoder_weights` and `out`. Several values have commas between: `--set method.strengths=0.8,0.6`.
+In Python the last word of an option is a keyword: `pcevolve.evolve(epsilon=4)`. Exceptions are `method`, `encoder`,
+`encoder_weights` and `out`. Values are separated by commas: `--set method.strengths=0.8,0.6`.
 
-Without a default, method, API or data decide. A method's own options are refused with another method. *Public* options
-are part of the public plan. *Resume* options may change when a run is continued.
+Brackets show an option's value and default. Without a default, method, API or data decide. Options of one method are
+refused with another. *Public* options are part of the public plan. *Resume* options may change when a run is continued.
 """
 
 
@@ -50,33 +50,25 @@ def write_reference() -> str:
 def _sections() -> Iterator[str]:
     for section, options in groupby(list_options(RunConfig), key=lambda option: option.section):
         yield f"## {section}\n"
-        yield "| option | value | default | what it does | marks |"
-        yield "|---|---|---|---|---|"
-        yield from (_row(option) for option in options)
+        yield from (_entry(option) for option in options)
         yield ""
 
 
-def _row(option: Option) -> str:
+def _entry(option: Option) -> str:
+    """Return an option's line: path, flag, meaning and, in brackets, value, default and marks."""
     flag = f" `{option.flag}`" if option.has_flag else ""
-    return _cells(
-        f"`{option.path}`{flag}",
-        _value(option),
-        "**required**" if option.required else f"`{option.default}`" if option.default else "",
-        (f"Of {', '.join(option.methods)}. " if option.methods else "")
-        + option.help
-        + (f" Environment: `{option.setting.variable}`." if option.setting.variable else ""),
-        ", ".join(["public"] * option.setting.public + ["resume"] * option.setting.resumable),
-    )
+    default = "**required**" if option.required else f"default `{option.default}`" if option.default else ""
+    marks = ["public"] * option.setting.public + ["resume"] * option.setting.resumable
+    variable = f" Environment: `{option.setting.variable}`." if option.setting.variable else ""
+    methods = f"Of {', '.join(option.methods)}. " if option.methods else ""
+    facts = "; ".join(part for part in (_value(option), default, *marks) if part)
+    return f"- `{option.path}`{flag}: {methods}{option.help}{variable} ({facts})"
 
 
 def _value(option: Option) -> str:
     """Return the type or choices of an option's value, and its bounds."""
     kind = ", ".join(f"`{choice}`" for choice in option.choices) if option.choices else option.kind
     return ", ".join(part for part in (kind or "switch", option.bounds and f"`{option.bounds}`") if part)
-
-
-def _cells(*texts: str) -> str:
-    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
 
 
 HEAD = '''"""Keywords of ``pcevolve.evolve`` and ``pcevolve.plan``, one per option, generated from the declarations.
