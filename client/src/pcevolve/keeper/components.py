@@ -116,7 +116,7 @@ class Components:
 
     @property
     def pairs(self) -> int:
-        """Number of comparisons: nominal private images times the candidates of all rounds, which one pool may hold."""
+        """Number of comparisons: nominal private images times all rounds' candidates, which one pool may contain."""
         scope = self.scope
         return scope.classes**2 * scope.shots * scope.candidates * (scope.iterations + 1)
 

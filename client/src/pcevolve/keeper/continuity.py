@@ -65,7 +65,7 @@ def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
 
 
 def find_fault(run: RunReader, ledger: Ledger) -> str | None:
-    """Return the reason why a run cannot continue, or is not finished although it seems so; None without a reason.
+    """Return why a run cannot continue, or seems finished but is not; None if neither is the case.
 
     Stored files are checked for existence; not all are read.
     """

@@ -237,7 +237,7 @@ class Keeper:
         return protocol.Released(receipt=receipt, measurement=base64.b64encode(measured))
 
     def assess(self, _asked: protocol.Assess) -> protocol.Assessed:
-        """Assess the dataset's usefulness from measurements that are already paid for; empty if they do not show it."""
+        """Assess the dataset's usefulness from measurements that are already paid for; empty if they are not enough."""
         selection = self._require_selection()
         lineage, chooser = selection.lineage, selection.chooser
         waits = lineage.find_end() is None and lineage.list_missing(None)

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 LEAST_TICK = 0.5
-"""In seconds; twelve times the time that a small run needs to measure, draw and pay on an idle machine."""
+"""Shortest tick in seconds: twelve times what a small run needs to measure, draw and pay on an idle machine."""
 SLOW_DAY = 1.5
-"""Factor by which private work may be slower next time; advice on a longer tick allows for it."""
+"""Factor in the advice on a longer tick, because private work may be slower next time."""
 SECONDS_PER_PAIR = 1e-7
-"""Five times as long as one vote of a private image on a candidate takes, for embeddings of 256 numbers."""
+"""Assumed time per private image and candidate: five times what a vote takes on embeddings of 256 numbers."""
 
 
 def choose_tick(asked: float | None, pairs: int) -> float:

@@ -229,7 +229,7 @@ def _is_view(name: str) -> bool:
 
 
 def _exit_code(audited: Audit, allowed: bool) -> int:
-    """Return the exit code of an audit with faults; it differs if nothing is broken, and something is missing."""
+    """Return the exit code of an audit with faults; a missing step or check has its own code."""
     if audited.broken or not allowed:
         return 1
     if audited.unfinished:

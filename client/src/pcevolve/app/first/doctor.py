@@ -33,7 +33,7 @@ from pcevolve.wire.reaching import make_address
 SECONDS = 5.0
 """Time limit for an API's answer."""
 FEW_BYTES = 2 * 2**30
-"""With less free space, a run with many images may fail."""
+"""Free space in bytes below which a run with many images may fail."""
 ADVICE_BY_STATUS = {401: "look at the key", 403: "look at the key", 503: "it is loading or busy: ask again"}
 EXTRAS = {"torch": "torch", "pyarrow": "parquet", "transformers": "text"}
 """Libraries of optional features, with the extra that installs each."""

@@ -44,7 +44,7 @@ fifteen public sets of images, classes were 1.3 (waste, chest X-rays) to 3.4 rad
 
 
 class PlannedRun(BaseModel):
-    """The options of ``budget plan``; those that a run has too are declared with the run's."""
+    """The options of ``budget plan``; options shared with a run are declared with the run's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -31,7 +31,7 @@ _PATH: Final = "/chat/completions"
 
 
 class Chat:
-    """One model of one API, with retries while it is busy or unreachable; before the first answer, with short ones.
+    """One model of one API, with retries while it is busy or unreachable, and few before the first answer.
 
     The address ends before ``/chat/completions``, as in OpenAI's own clients.
     """

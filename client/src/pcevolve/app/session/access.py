@@ -72,7 +72,7 @@ def list_owned(given: Iterable[Path | str | None]) -> list[str]:
 
 
 def list_data(given: str | None) -> list[str]:
-    """Return the same as ``list_owned`` for data; none for bundled data."""
+    """Return the files of data, as ``list_owned`` does; none for bundled data."""
     source = None if given is None else parse_source(given)
     return list_owned([source.path]) if isinstance(source, FolderSource) else []
 
@@ -113,7 +113,7 @@ def _is_there(path: Path) -> bool:
 
 
 def keep_files_of_run(run: CheckedRun) -> None:
-    """Keep access to the folders of a run and its ledger, which are created, and to the names of private files.
+    """Create the folders of a run and its ledger; keep access to them and to the names of private files.
 
     Names are needed to follow links.
     """
@@ -128,7 +128,7 @@ def keep_files_of_keeper(run: CheckedRun) -> None:
 
 
 def keep_files_of_client(root: Path) -> None:
-    """Keep access to the run's folder, which is created, and to nothing else."""
+    """Create the run's folder, and keep access to nothing else."""
     _keep(None, [root], [])
 
 

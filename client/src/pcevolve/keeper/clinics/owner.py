@@ -322,7 +322,7 @@ class Owner:
         return Query(work.plan.run_id, place)
 
     def _owns(self, exchange: Exchange) -> bool:
-        """True if an exchange contains this owner's answer as the ledger holds it for that question."""
+        """True if an exchange contains this owner's answer to its question, unchanged from the ledger."""
         work, question = self._require_work(), exchange.question
         if (question.iteration, question.part) not in work.summing.list_accesses():
             return False

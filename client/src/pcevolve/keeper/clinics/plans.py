@@ -125,7 +125,7 @@ def describe_plan(plan: PublicPlan, place: int, account: Account, events: Sequen
 
 
 def describe_protection(plan: PublicPlan, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
-    """Yield the computed privacy loss of one unit, first against all but t owners, then against all other owners."""
+    """Yield the privacy loss of one unit, first if at most t other owners collude, then if all others do."""
     owners, delta = plan.clinics, plan.privacy.delta
     assert owners is not None
     alone = [owners.weaken(event) for event in events]

@@ -123,7 +123,7 @@ def measure_closeness(one: FloatArray, other: FloatArray) -> Closeness:
 
 
 COPY_SHARE = 0.1
-"""A synthetic image nearer to a private one than this share of a test image's typical distance counts as a copy."""
+"""Distance to a private image below which a synthetic one counts as a copy, relative to a typical test image's."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,7 +133,7 @@ class Memorisation:
     Attributes:
         closer: Share of the synthetic images that are nearer to their nearest private image than to their
             nearest test image, with equally many of both. Without memorisation the share is about one half.
-            With ten shots, chance alone changes it widely.
+            With ten shots, chance alone moves the share far from that.
         copies: Indices of the synthetic images that count as copies of private ones.
         ratio: Median, over synthetic images, of the distance to the nearest private image divided by the
             distance to the nearest test image.

@@ -21,9 +21,9 @@ Accuracies: TypeAlias = NDArray[np.float64]
 LEARNT: Final = 0.5
 """Least accuracy of a judge on its training images, as a share of the distance from chance to 1."""
 Failure: TypeAlias = Literal["untrained", "at chance"]
-"""Why a judge cannot serve: it did not learn the private images, or they taught it nothing about held-out ones."""
+"""Why a judge is left out: it did not learn the private images, or they taught it nothing about held-out ones."""
 WORTHY: Final = 0.5
-"""Share of the distance from chance to the private images' accuracy from which a dataset is worth having."""
+"""Least share of the private images' gain over chance with which a dataset is worth having."""
 LEAST_ITEMS: Final = 30
 """Fewest test items for a verdict; with fewer, resampling underestimates the error."""
 RESAMPLES: Final = 2000

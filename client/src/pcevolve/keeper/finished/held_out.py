@@ -21,7 +21,7 @@ NAMED = 10
 
 
 def find_origin(folder: RunFolder) -> RunFolder:
-    """Return the run that read private data: this one, or if available, the run whose release it starts from."""
+    """Return the run that read private data: this run, or if its folder exists, the source of its release."""
     options = OwnerFolder.of(folder.root).find_options()
     start = None if options is None else options.data.from_run
     return folder if start is None or not start.is_dir() else find_origin(RunFolder(start))

@@ -69,7 +69,7 @@ def _missing(path: Path, key: Path) -> str:
 
 
 def require_there(path: Path) -> None:
-    """Refuse a missing ledger. If only its key is left, say nothing: opening will report what is missing."""
+    """Refuse a missing ledger. If only its key is left, do nothing: opening it reports what is missing."""
     if not is_there(path):
         raise LedgerError(describe_missing(path))
 

@@ -1,4 +1,4 @@
-"""A ledger as its owner reads it and sets caps: its runs, and the cost of each access."""
+"""The owner's view of a ledger: its runs, the cost of each access, and the caps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pcevolve.public.figures import finite_or_none
 from pcevolve.public.privacy import FREE, Budget, Event, Relation
 
 LEAST_OF_AN_ID = 4
-"""Fewest characters with which a run's id can be abbreviated, if no other id begins with them."""
+"""Fewest characters to which a run's id can be abbreviated; no other id may begin with them."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class RunRow:
         epsilon: ε spent on one unit of the run's folder, at the run's δ; inf for an INSECURE run that used
             private data.
         epsilon_drawn: ε spent on one unit of the subsample; None without subsampling.
-        secret_mu: μ for each of the owner's declared secrets; None without secrets. It is inf if only one
-            prior's guess, or nothing, is bounded.
+        secret_mu: μ for each of the owner's declared secrets; None without secrets. It is inf for an
+            INSECURE run that used private data.
     """
 
     run_id: str

@@ -163,7 +163,7 @@ class AffectedUnits:
         return name_runs(each for each in self.others if not each.terms.secure)
 
     def losses(self, events: tuple[Event, ...]) -> list[CumulativeLoss]:
-        """Return the events on each subject that is not dominated, which means that none bears at least the same.
+        """Return the events on each subject, without subjects that bear no more than another one.
 
         Args:
             events: The run's own events on its units, past or planned.

@@ -8,11 +8,11 @@ subject of an unnamed unit is its image.
 units are a group, whose loss is that of ``Event.on_group``. The group's size in a run is
 
 - 1 if the only such unit is the subject's own, which has its name or is its image;
-- otherwise, in a run that divides the images differently, ``most`` times the number of changes that one
-  image counts. ``most`` is the largest number of images that the subject may have. A neighbouring dataset
+- otherwise, in a run that divides the images differently, ``most`` times the number of changes per image.
+  ``most`` is the largest number of images that the subject may have. A neighbouring dataset
   may have more images of the subject than this one: a patient with one image is replaced by one with five,
-  or a patient with five is added. One image counts once. It counts twice under add-remove in a run whose
-  units have names. Such a unit may contain other images, so it is not removed but changed, which is one
+  or a patient with five is added. An image is one change. Under add-remove, in a run whose units have names,
+  it is two changes. Such a unit may contain other images, so it is not removed but changed, which is one
   removal and one addition.
 
 For an image, ``most`` is 1. For a patient, it is the number that the owner declared, and no fewer than the

@@ -1,4 +1,4 @@
-"""An append-only list of sealed rows in an SQLite file, and the key that seals them; no budgets.
+"""An append-only list of sealed rows in an SQLite file, and the key that seals them.
 
 Each row's seal covers the row and the seal before it. The head's seal covers the number of rows. A row that
 other code edited, removed, moved or added is therefore detected when the file is opened and whenever a row

@@ -174,7 +174,7 @@ def load(
     """Read the images of a listing.
 
     Args:
-        unique: Whether to refuse equal pixels twice. Equal images would count twice in every vote, and the
+        unique: Whether to refuse two images with equal pixels. Equal images would count twice in every vote, and the
             guarantee covers one count. False for held-out data, which do not vote.
         keep: Largest number of pixels to keep in memory; beyond it, every image is read again at each use.
         window: Values of black and white in grey files; None for each file's own.

@@ -27,7 +27,7 @@ class PrivateItems(ABC):
     @property
     @abstractmethod
     def unit_keys(self) -> Sequence[str]:
-        """A key for each item's unit: its name, or for a unit of one item a key independent of other items."""
+        """A key for each item's unit: the unit's name, or for an unnamed unit a key that no other item affects."""
 
     @abstractmethod
     def subset(self, places: Sequence[int]) -> Self:

@@ -1,7 +1,7 @@
 """List a private folder by names: each image and its class, and the files that are skipped.
 
 No image is decoded. If a file's suffix shows no image, its first bytes are read. An image without a suffix
-counts as one. Text beside the images, such as notes or a table of annotations, is skipped with a note.
+counts as an image. Text beside the images, such as notes or a table of annotations, is skipped with a note.
 Everything else has to be converted. A file named as an image is never skipped, because a run declares its
 shots per class.
 

@@ -22,11 +22,11 @@ from pcevolve.public.selectors import Scope, resolve_method
 from pcevolve.public.selectors.planner import plan
 
 OF_ROSTER = "the roster's shots"
-"""Name of the number of units in messages, if other owners agreed on it, so that no option changes it."""
+"""Name of the number of units in messages of a run of several owners, where no option changes it."""
 
 
 def refuse_shots(settings: RunConfig, shots: Shots, unit: str, drawable: Mapping[str, int]) -> NoReturn:
-    """Refuse classes whose sizes differ from the declared one (``DataError``); show remedies on the owner's screen."""
+    """Refuse classes whose sizes differ from the declared size (``DataError``); show remedies on the owner's screen."""
     price, named = partial(price_subsample, settings, len(shots.held)), spell_flag("shots")
     held = f"your classes hold {describe_counts(shots)} {unit} each, and {named} says {shots.declared}"
     if named == OF_ROSTER:

@@ -1,7 +1,7 @@
 """Declared secrets: the owner's list and secret columns, the texts that contain each secret, and these texts' votes.
 
-Before anything is released, it is fixed which texts contain a secret. A spelling that is not on the list has
-no more protection than any text.
+Before anything is released, it is fixed which texts contain a secret. A text with an unlisted spelling is
+protected like any other text.
 """
 
 from __future__ import annotations

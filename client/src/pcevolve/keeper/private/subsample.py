@@ -74,7 +74,7 @@ def assign_classes(units: Sequence[str], targets: Sequence[int]) -> Mapping[str,
 
 
 def count_drawable(units: Sequence[str], targets: Sequence[int]) -> Mapping[int, int]:
-    """Return the number of units of each class to draw from; a unit counts for one class; private."""
+    """Return how many units of each class can be drawn, if a unit counts for one class; private."""
     counts = Counter(assign_classes(units, targets).values())
     return {target: counts[target] for target in sorted(set(targets))}
 

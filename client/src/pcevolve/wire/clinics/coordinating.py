@@ -27,7 +27,7 @@ from pcevolve.wire.running import work
 
 
 class AddingSide(protocol.PrivateSide, Protocol):
-    """The coordinator's private side, as its runner uses it; it has no data, makes plans and adds answers up."""
+    """The coordinator's keeper as its runner uses it: makes the plan and adds answers up, without data."""
 
     def ask(self, asked: Ask) -> Asked:
         """See ``Ask``."""

@@ -40,7 +40,7 @@ _CERTIFICATES: Final[dict[int, FailureReason]] = {
     62: "the certificate is another host's",
     64: "the certificate is another host's",
 }
-"""OpenSSL's codes for faults that no other authority fixes: not yet valid, expired, another name or IP address."""
+"""OpenSSL's codes for faults that another authority would not fix: not yet valid, expired, wrong name or address."""
 # Possessive and bounded, so that an answer's content cannot make the search slower than linear.
 _TOO_LONG: Final = "the answer took too long"
 _WRITES: Final = "/chat/completions"

@@ -3,8 +3,8 @@
 Three kinds of answers are final. The first is any status from 400 on that no retry changes, except the
 statuses that concern all requests (the key, the credit, the address, the size of a body). The second is an
 answer that breaks the API's contract. The third is a fault of the API at each of the last tries. The rule
-depends on the record alone, so an audit applies it too, and a capture shows whether the API had answered in
-this way.
+depends on the record alone, so an audit applies it too, and a capture of the traffic shows whether the API
+gave that answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_IN_A_ROW: Final = 8
 """Most consecutive requests without outputs that a run tolerates; more indicate a fault of the account."""
 # Each such request takes the full retry time of five minutes, so three take a quarter of an hour.
 MOST_SLOW_IN_A_ROW: Final = 3
-"""The same limit for requests that failed at every try of the retry time."""
+"""The same limit, for requests that failed at every try."""
 
 
 @dataclass(frozen=True)

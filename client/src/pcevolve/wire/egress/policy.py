@@ -29,7 +29,7 @@ from pcevolve.wire.providers.faults import Fault
 Source: TypeAlias = Prototype | PublicEcho | None
 """The candidate that a call varies, with the reason; None for text-to-image."""
 MOST_JOB_ANSWERS: Final = 360
-"""Most answers about a job before it is given up; with the pauses between them, about an hour's."""
+"""Largest number of answers about a job before it is given up; their pauses add up to about an hour."""
 
 
 class Policy:

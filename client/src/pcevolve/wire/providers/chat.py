@@ -53,7 +53,7 @@ class _Choice(Reply):
 
     @model_validator(mode="after")
     def _of_a_chat(self) -> Self:
-        """Refuse a text in another API's field, which would count as no text."""
+        """Refuse a choice whose text is in another API's field, because it would count as empty."""
         if self.message is None and self.written:
             raise ValueError("there is no message, but text or delta, as of completions or a stream")
         return self

@@ -67,7 +67,7 @@ class _History(RootModel[Annotated[dict[str, _Entry], Field(max_length=1)]]):
 class ComfyUIDialect(Dialect):
     """A workflow varies the uploaded image; text-to-image is full strength on the workflow's own image.
 
-    Older versions of ComfyUI have no job names there, and ``/interrupt`` ended whatever was running.
+    In older versions of ComfyUI, which have no job names there, ``/interrupt`` ends whatever is running.
     """
 
     abilities = ABILITIES["comfyui"]

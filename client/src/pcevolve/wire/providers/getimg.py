@@ -119,7 +119,7 @@ def _find_model(model: str, body: bytes) -> _Model | None:
 
 
 class GetimgDialect(Dialect):
-    """PCEvolve's own server, and getimg's v1 API with ``provider.batch`` 1, because it has no ``n``."""
+    """PCEvolve's own server, and getimg's v1 API with ``provider.batch`` 1, because that API has no ``n``."""
 
     abilities = ABILITIES["getimg"]
     reports_cost = True
