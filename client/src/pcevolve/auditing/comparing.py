@@ -73,7 +73,7 @@ class ComparingGate:
     _under_way: dict[str, UnderWay] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Start before the first line."""
+        """Place the gate before the first line of the record."""
         self.lines = Lines(self.run.entries)
         self.address = Address(self.run.opened.api, STAND_IN, self.dialect.abilities.scheme)
         self.policy = Policy(self.dialect, self.address, self.run.bodies)

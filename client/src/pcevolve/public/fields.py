@@ -175,7 +175,7 @@ class PlanFields(BaseModel):
         return self.method.keep == "selected"
 
     def threshold_at(self, iteration: int) -> float:
-        """Return H of an iteration, interpolated linearly between the first and the last iteration."""
+        """Return the threshold H of an iteration, interpolated linearly between the first and the last iteration."""
         own = self.method.of(CountedVotes)
         first, last = own.threshold, own.threshold_end
         if last is None or self.method.iterations < 2:

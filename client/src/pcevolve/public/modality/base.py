@@ -122,7 +122,7 @@ class Modality(Section):
     def settle(
         cls, asked: PublicProvider, size: ModelSize, advice: Advice | None, taken: AbstractSet[str]
     ) -> dict[str, object]:
-        """Return the settings of a plan: the user's, else the API's recommendations, else the defaults.
+        """Return a plan's settings: the user's, otherwise the API's recommendations, otherwise the defaults.
 
         Args:
             size: Native size of the API's model.

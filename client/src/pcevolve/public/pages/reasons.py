@@ -213,7 +213,7 @@ class TrafficTable:
 
 
 def _by_iteration(attempts: Iterable[Attempt], iterations: int) -> list[list[Attempt]]:
-    """Group attempts by iteration; attempts outside the plan's calls count to the first group."""
+    """Group attempts by iteration; attempts outside the plan's calls belong to the first group."""
     groups: list[list[Attempt]] = [[] for _ in range(iterations + 1)]
     for each in attempts:
         groups[0 if each.call is None else min(each.call.iteration, iterations)].append(each)

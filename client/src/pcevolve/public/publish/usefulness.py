@@ -28,7 +28,7 @@ class Bounds:
     """Bounds between the verdicts.
 
     Attributes:
-        distinct: Standard deviations of the noise from which on released classes certainly differ. Noise alone
+        distinct: Standard deviations of the noise at and above which released classes certainly differ. Noise alone
             separates two classes this far in 3 of 100 releases (chi-squared with 16 degrees of freedom). It
             separates more than two classes this far less often.
         near: Distance in clip radii, minus the noise's contribution, up to which a dataset belongs to the domain.
@@ -38,9 +38,9 @@ class Bounds:
             domain, the nearest quarter is much nearer than the rest.
         far: Distance in clip radii beyond which texts may belong to another domain. For texts, the nearest items
             say little.
-        alike: Cosine from which on the dataset's classes differ in the same way as the released classes.
-        matched: Share of the images made from words alone, beyond chance, from which on spending epsilon adds
-            nothing.
+        alike: Cosine at and above which the dataset's classes differ in the same way as the released classes.
+        matched: Share of the images made from words alone, beyond chance, at and above which spending epsilon
+            adds nothing.
     """
 
     distinct: float = 5.0

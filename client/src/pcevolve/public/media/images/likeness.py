@@ -40,7 +40,7 @@ Crops of stripes are therefore not found, but turned stripes are.
 PLAIN = 2.0
 """Standard deviation of grey values (0 to 255) below which a sketch is too plain to be recognised."""
 BLOCK = 2048
-"""Sketches that are compared with all others at a time; for turned pictures, a hundredth of this number."""
+"""Number of sketches that are compared with all others at once; for turned pictures, a hundredth of it."""
 _SHARE = 0.75  # share of a picture's side that is compared, so that cropped-off parts are not
 _FINE = 40  # points per side for comparing details
 _BLURS = (2.5, 2.5, 2.5, 2.5, 1.0, 1.0, 1.0, 1.0)  # in pixels, for each step of the alignment
