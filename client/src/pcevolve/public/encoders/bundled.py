@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, product
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -164,12 +164,12 @@ def embed(state: State, image: Array) -> Array:
     pixels = image * 2 - 1
     with np.errstate(over="ignore"):  # an exponential that overflows makes a silu of nothing
         x = _silu(_convolve(state, "stem", pixels, stride=2))
-        statistics = []
+        statistics: list[Array] = []
         for number in range(len(WIDTHS) - 1):
             x = _residual(state, f"stages.{number}", x)
             # The mean and standard deviation of a stage describe its texture, independent of position.
-            statistics += [x.mean(axis=(1, 2)), _spread(x)]
-    parts = [x.max(axis=(1, 2)), _pool(x, LAYOUT), _pool(pixels, COARSE), _spread(pixels), *statistics]
+            statistics += _describe(x)
+    parts = [x.max(axis=(1, 2)), _pool(x, LAYOUT), _pool(pixels, COARSE), _describe(pixels)[1], *statistics]
     return np.asarray(state["project.weight"] @ np.concatenate(parts) + state["project.bias"])
 
 
@@ -225,30 +225,39 @@ def _convolve(state: State, name: str, x: Array, stride: int = 1) -> Array:
     padded = np.zeros((inputs, width + 2 * rim, width + 2 * rim), dtype=np.float32)
     padded[:, rim : rim + width, rim : rim + width] = x
     made = -(-width // stride)
-    # One copy per kernel position. Many small copies, one per window, would take longer than the product itself.
-    columns = np.empty((inputs, side, side, made, made), dtype=np.float32)
-    for down, across in product(range(side), repeat=2):
-        columns[:, down, across] = padded[:, down : down + width : stride, across : across + width : stride]
-    found = weight.reshape(outputs, -1) @ columns.reshape(weight[0].size, -1)
+    # A view in which each window stands by itself, so that ``reshape`` copies all of them at once.
+    channel, row, pixel = padded.strides
+    strides = (channel, row, pixel, row * stride, pixel * stride)
+    windows = np.ndarray((inputs, side, side, made, made), padded.dtype, padded, strides=strides)
+    found = weight.reshape(outputs, -1) @ windows.reshape(weight[0].size, -1)
     found += state[f"{name}.bias"][:, None]
     return np.asarray(found.reshape(outputs, made, made))
 
 
 def _normalise(state: State, name: str, x: Array) -> Array:
-    """Normalise groups of channels."""
+    """Normalise groups of channels, in place."""
     grouped = x.reshape(GROUPS, -1)
-    centred = grouped - grouped.mean(axis=1, keepdims=True)
-    centred /= np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + np.float32(_NORM_EPSILON))
-    scaled = centred.reshape(x.shape)
-    scaled *= state[f"{name}.weight"][:, None, None]
-    scaled += state[f"{name}.bias"][:, None, None]
-    return np.asarray(scaled)
+    grouped -= _average(grouped)
+    variances = _average(np.square(grouped))
+    variances += np.float32(_NORM_EPSILON)
+    grouped /= np.sqrt(variances)
+    x *= state[f"{name}.weight"][:, None, None]
+    x += state[f"{name}.bias"][:, None, None]
+    return x
+
+
+def _average(rows: Array) -> Array:
+    """Average each row, ``(rows, 1)``. The result is bit for bit that of ``mean``, which takes twice as long."""
+    sums = np.add.reduce(rows, axis=1, keepdims=True)
+    sums /= rows.shape[1]
+    return sums
 
 
 def _silu(x: Array) -> Array:
-    divisor = np.exp(-x)
+    divisor = np.negative(x)
+    np.exp(divisor, out=divisor)
     divisor += 1
-    return np.asarray(np.divide(x, divisor, out=divisor))
+    return np.divide(x, divisor, out=divisor)
 
 
 def _pool(x: Array, cells: int) -> Array:
@@ -258,6 +267,10 @@ def _pool(x: Array, cells: int) -> Array:
     return np.asarray(means.ravel())
 
 
-def _spread(x: Array) -> Array:
-    """Return the standard deviation over positions of each channel, ``(channels,)``."""
-    return np.asarray(np.sqrt(x.var(axis=(1, 2)) + np.float32(LEAST_VARIANCE)))
+def _describe(x: Array) -> tuple[Array, Array]:
+    """Return the mean and the standard deviation over positions of each channel, each ``(channels,)``."""
+    rows = x.reshape(len(x), -1)
+    means = _average(rows)
+    centred = rows - means
+    variances = _average(np.square(centred, out=centred))
+    return means.ravel(), np.sqrt(variances + np.float32(LEAST_VARIANCE)).ravel()

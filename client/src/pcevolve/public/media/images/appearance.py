@@ -255,12 +255,16 @@ def blur(pixels: FloatArray, deviation: float) -> FloatArray:
 def _correlate(pixels: FloatArray, kernel: FloatArray, axis: int) -> FloatArray:
     """Correlate rows or columns with a symmetric kernel of odd length."""
     reach, side = len(kernel) // 2, pixels.shape[axis]
-    room = [(reach, reach) if each == axis else (0, 0) for each in range(pixels.ndim)]
-    lines = np.moveaxis(np.pad(pixels, room, mode="edge"), axis, 0)
+    # A copy in which each row or column is contiguous: sums of strided ones take twice as long.
+    moved = np.moveaxis(pixels, axis, 0)
+    lines = np.empty((side + 2 * reach, *moved.shape[1:]))
+    lines[:reach], lines[reach : reach + side], lines[reach + side :] = moved[0], moved, moved[-1]
     summed = lines[reach : reach + side] * kernel[reach]
+    pair = np.empty_like(summed)
     for off in range(reach, 0, -1):
-        near, far = lines[reach - off :][:side], lines[reach + off :][:side]
-        summed += (near + far) * kernel[reach - off]
+        np.add(lines[reach - off :][:side], lines[reach + off :][:side], out=pair)
+        pair *= kernel[reach - off]
+        summed += pair
     return np.moveaxis(summed, 0, axis)
 
 
@@ -286,8 +290,21 @@ def _ground_and_ink(luminance: FloatArray) -> tuple[float, float]:
     inside = np.zeros(luminance.shape, dtype=bool)
     inside[rim:-rim, rim:-rim] = True
     ground = float(np.median(luminance[~inside]))
-    dark, bright = np.quantile(luminance, (DARKEST, BRIGHTEST))
+    dark, bright = find_quantiles(luminance, DARKEST, BRIGHTEST)
     return ground, float(bright if bright - ground >= ground - dark else dark)
+
+
+def find_quantiles(values: FloatArray, *shares: float) -> list[float]:
+    """Return quantiles, bit for bit those of ``np.quantile``, in half the time."""
+    places = [share * (values.size - 1) for share in shares]
+    nearest = [(int(place), min(int(place) + 1, values.size - 1)) for place in places]
+    ordered = np.partition(values, [each for both in nearest for each in both], axis=None)
+    found = []
+    for place, (below, above) in zip(places, nearest, strict=True):
+        low, high, way = float(ordered[below]), float(ordered[above]), place - below
+        # From the nearer end, as NumPy does.
+        found.append(high - (high - low) * (1 - way) if way >= 0.5 else low + (high - low) * way)
+    return found
 
 
 def _position(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
@@ -304,7 +321,7 @@ def _sharpness(pixels: FloatArray, contrast: float) -> float:
     """Measure sharpness at 64 pixels across, so that a sharp edge is equally wide in large and small images."""
     luminance = _at_scale(_luminance(pixels))
     down, across = np.diff(luminance, axis=0)[:, :-1], np.diff(luminance, axis=1)[:-1, :]
-    steepest = np.quantile(np.hypot(down, across), BRIGHTEST)
+    (steepest,) = find_quantiles(np.hypot(down, across), BRIGHTEST)
     return _angle(float(min(steepest / (abs(contrast) + 0.1), 1.0)))
 
 
