@@ -73,6 +73,7 @@ def _reaching(name: str, weights: str, url: str) -> Iterator[None]:
     The host is contacted once beforehand, because the libraries retry for minutes when offline.
     """
     before = socket.getdefaulttimeout()
+    # For the whole process, because the libraries take no time limit.
     socket.setdefaulttimeout(_TIMEOUT_S)
     try:
         _ask(url)

@@ -73,6 +73,7 @@ class OwnerScreen:
                 left = spell_estimate((now - began) / done * (total - done)) if done else ""
                 print(f"{_ERASE}{title}: {done}/{total}, {left} left", end="", file=sys.stderr, flush=True)
                 latest = now
+            # A percentage alone, because a log may be kept, and counts are private.
             elif not self.is_terminal and now - latest > LINE_SECONDS:
                 self.print(f"{title}: {done / total:.0%}")
                 latest = now

@@ -233,6 +233,7 @@ def _open_session(
     try:
         # The run id is sent to the provider. It is random, so that it reveals nothing about other runs.
         run_id = RunReader.strict(folder.root).opened.run_id if folder.has_plan() else secrets.token_hex(16)
+        # Before the API is contacted, so that it cannot time the private work.
         prepared = keeper.prepare(protocol.Prepare(run_id=run_id))
         with (
             open_record(folder) as transcript,
@@ -256,6 +257,7 @@ def _open_session(
             doubts = () if begun else list_doubts(plan)
             approve(connection, calls, job.settings.provider.yes, doubts, audience.person)
             if not begun:
+                # After consent, because this may send a request that costs money.
                 plan = _settle_batch(keeper, statement, job, connection, plan, console)
             judge = (AskingJudge if owners is None else owners.make_judge)(keeper, lambda: transcript.head)
             judge.begin(plan)

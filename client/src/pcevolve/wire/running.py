@@ -68,6 +68,7 @@ def run(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pip
                 return {}
             return carry_out(job, keeper, audience)[2]
         finally:
+            # After an error too, because the keeper waits for this message.
             keeper.close(protocol.Close())
 
     with at_door() if orders["at_door"] else nullcontext():

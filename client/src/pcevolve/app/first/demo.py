@@ -294,6 +294,7 @@ def _make_room(out: Path, shown: Demonstration) -> Iterator[tuple[list[Path], li
     names = ["random", *(["probe"] if shown.probe else []), *(["secpe"] if shown.secrets else [])]
     roots = [out.absolute(), *(_beside(out, name) for name in names)]
     own = [find_private(each) for each in (out, _beside(out, "probe")) if each in roots or each == out]
+    # Folders of runs may be shared; the owner's are private.
     for mode, folders in ((0o777, roots), (0o700, own)):
         for each in folders:
             each.mkdir(mode, parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ from pcevolve.public.run.progress import error_console, show_work, tell_training
 
 
 def answer(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
-    """Run as that process."""
+    """Run as the process that works with files for a program."""
     tempfile.tempdir = orders["room"]
     up.send(*perform(orders))
 
@@ -38,6 +38,7 @@ def perform(order: Mapping[str, Any]) -> tuple[str, str]:
     except ClientError as error:
         if order["task"] in PUBLIC:
             return refuse(type(error).__name__, [str(error)], is_reported=False)
+        # Reasons of other tasks may be about private data, so they go to the owner's screen alone.
         tell_owner(error)
         return refuse(type(error).__name__, [REPORTED_ELSEWHERE], is_reported=True)
     return "done", TypeAdapter(type(found)).dump_json(found).decode()

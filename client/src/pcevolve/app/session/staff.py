@@ -226,6 +226,7 @@ def claim(folder: RunFolder, resume: bool) -> Iterator[None]:
         with folder.claim(resume):
             yield
     finally:
+        # With nothing but the lock in it, the folder was made for a run that never began.
         if (
             is_new
             and folder.root.exists()

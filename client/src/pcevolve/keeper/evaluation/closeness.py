@@ -61,7 +61,7 @@ def inside(points: FloatArray, centres: FloatArray, radius: FloatArray) -> NDArr
     return np.concatenate([(gaps <= radius).any(axis=1) for _, gaps in distances(points, centres)])
 
 
-_NEIGHBOURS = 3
+_NEIGHBOURS = 3  # as in the paper on precision and recall
 FEWEST = _NEIGHBOURS + 2
 """Fewest usable images for which a distance is computed."""
 
@@ -71,6 +71,7 @@ def _frechet(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     shift = one.mean(axis=0) - other.mean(axis=0)
     first, second = _root(one), _root(other)
     overlap = np.linalg.svd(first @ second.T, compute_uv=False).sum()
+    # Rounding may make the difference slightly negative.
     return max(float(shift @ shift + (first**2).sum() + (second**2).sum() - 2 * overlap), 0.0)
 
 
@@ -151,6 +152,7 @@ def measure_memorisation(synthetic: FloatArray, private: FloatArray, test: Float
         test: Embeddings of other images of the same kind. The larger of the sets ``private`` and ``test``
             is subsampled to the size of the smaller one.
     """
+    # A fixed seed, so that the figures are the same each time; this draw protects nothing.
     random, count = np.random.default_rng(0), min(len(private), len(test))
     mine, others = (rows[random.permutation(len(rows))[:count]] for rows in (private, test))
     to_private, to_test = nearest(synthetic, mine), nearest(synthetic, others)

@@ -37,6 +37,7 @@ class JudgePace:
     def of(cls, judge: Evaluator, items: Sequence[Item | None], classes: int) -> JudgePace:
         """Measure the times on a few items; the measurement leaves out one-time loading."""
         few = items[:FEW]
+        # One item first, because loading the judge must not count.
         judge.look(few[:1])
         began = perf_counter()
         seen = judge.look(few)
