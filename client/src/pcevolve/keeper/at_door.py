@@ -56,7 +56,6 @@ class _Watch:
     is_closed: bool = False
 
     def __call__(self, asked: protocol.Message, answer: protocol.Message | None) -> None:
-        """Handle a message and its answer."""
         match asked, answer:
             case _, protocol.Settled(plan=plan):
                 self.screen.print_facts(_describe(plan))

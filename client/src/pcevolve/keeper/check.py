@@ -65,7 +65,6 @@ class Checkup:
         return not self.faults
 
     def as_dict(self) -> dict[str, Any]:
-        """Return values that JSON can hold."""
         return {
             "fit": self.fit,
             "found": dict(self.rows),

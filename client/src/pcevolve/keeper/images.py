@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 
 def read_used(settings: RunConfig, path: Path, show_progress: ProgressCallback = no_progress) -> RunData:
-    """Read the images for a run."""
     listing = _list(settings, path)
     counted = "images" if listing.units is None else f"units ({listing.units.kind})"
     if settings.data.unit_size and listing.units is not None:
@@ -97,7 +96,6 @@ def _map_units(listing: Listing, unit_map: Path | None) -> Listing:
 
 
 def _test(settings: RunConfig, data: PrivateDataset, rest: Listing | None) -> PrivateDataset | None:
-    """Read held-out images of the same classes."""
     if (test := find_test(settings, data)) is None:
         return None
     if test == REST and rest is not None:
@@ -114,7 +112,6 @@ def _test(settings: RunConfig, data: PrivateDataset, rest: Listing | None) -> Pr
 def check(
     path: Path, settings: RunConfig, show_progress: ProgressCallback, write_unit_map: Path | None
 ) -> Checkup:
-    """Inspect a folder of images before a run."""
     from pcevolve.keeper.check import check_folder  # a run does not need it
 
     return check_folder(path, settings, show_progress, write_unit_map)

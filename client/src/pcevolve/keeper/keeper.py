@@ -57,7 +57,6 @@ class KnownRecord:
     head: str = GENESIS
 
     def has(self, receipt: Receipt) -> bool:
-        """True if a receipt is on record."""
         return receipt in self.receipts
 
 

@@ -138,7 +138,6 @@ NAMED = 3
 
 
 def count_and_name(names: Sequence[str]) -> str:
-    """Return the number of names, and the first few."""
     if not names:
         return "none"
     more = ", ..." if len(names) > NAMED else ""

@@ -58,41 +58,32 @@ class Remote:
 
 class RemoteKeeper(Remote):
     def prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
-        """See ``Prepare``."""
         return self._ask(asked, protocol.Prepared)
 
     def settle(self, statement: protocol.Settle) -> protocol.Settled:
-        """See ``Settle``."""
         return self._ask(statement, protocol.Settled)
 
     def begin(self, asked: protocol.Begin) -> protocol.Begun:
-        """See ``Begin``."""
         begun = self._ask(asked, protocol.Begun)
         self._tell_begun()
         return begun
 
     def compare(self, asked: protocol.Compare) -> protocol.Compared:
-        """See ``Compare``."""
         return self._ask(asked, protocol.Compared)
 
     def made(self, outputs: protocol.Made) -> None:
-        """See ``Made``."""
         self._send(outputs)
 
     def show(self, asked: protocol.Show) -> protocol.Shown:
-        """See ``Show``."""
         return self._ask(asked, protocol.Shown)
 
     def release(self, asked: protocol.Release) -> protocol.Released:
-        """See ``Release``."""
         return self._ask(asked, protocol.Released)
 
     def assess(self, asked: protocol.Assess) -> protocol.Assessed:
-        """See ``Assess``."""
         return self._ask(asked, protocol.Assessed)
 
     def finish(self, result: protocol.Finish) -> protocol.Done:
-        """See ``Finish``."""
         return self._ask(result, protocol.Done)
 
     def close(self, asked: protocol.Close) -> None:
@@ -125,7 +116,6 @@ class AskingJudge:
         self.keeper.show(protocol.Show(iteration=query.iteration))
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Have the keeper choose and pay."""
         released = self.keeper.release(protocol.Release(iteration=query.iteration, head=self.head()))
         self.paid[query.iteration] = released.receipt
         self._measured[query.iteration] = released.measurement
@@ -145,7 +135,6 @@ class AskingJudge:
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
-        """Return all receipts, oldest first."""
         return tuple(self.paid[each] for each in sorted(self.paid))
 
 
@@ -157,7 +146,6 @@ class TellingGenerator:
     keeper: protocol.PrivateSide
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
-        """See ``UntrustedGenerator.answers``."""
         for (call, _), made in zip(asks, self.generator.answers(asks), strict=True):
             self.keeper.made(protocol.Made(slot=call.slot, digests=tuple(each.digest for each in made)))
             yield made
@@ -182,7 +170,6 @@ class RecordingJudge:
             self.judge.show(query, pool)
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Have the judge choose, and record its receipt."""
         receipt = self.judge.release(query, pool)
         self.gate.record_receipt(receipt)
         return receipt

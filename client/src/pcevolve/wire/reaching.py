@@ -42,7 +42,6 @@ class RunnerJob:
 
     @property
     def api_dialect(self) -> Dialect:
-        """The API's dialect."""
         return dialect(self.settings.provider.dialect)
 
 
@@ -54,7 +53,6 @@ class ProviderConnection(NamedTuple):
     address: Address
 
     def bill(self) -> str:
-        """Describe requests and cost so far."""
         return self.meter.bill()
 
 

@@ -58,7 +58,6 @@ def _announce(up: Pipe) -> None:
 
 
 def run(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pipe) -> None:
-    """Run as the runner of a run."""
     keeper = RemoteKeeper(across, partial(up.send, "begun"))
 
     def go(job: RunnerJob, audience: Audience) -> dict[str, Any]:

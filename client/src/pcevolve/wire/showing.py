@@ -97,7 +97,6 @@ class RunProgress:
 
     @contextmanager
     def show(self) -> Iterator[RunProgress]:
-        """Show the bar during the with block."""
         with self._bar:
             yield self
 
@@ -150,14 +149,11 @@ SCREENS = {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"}
 
 @dataclass(eq=False)
 class LivePage:
-    """The page of one run, with its progress."""
-
     layout: RunLayout
     standing: Standing = field(default_factory=Standing)
     _over: threading.Event = field(default_factory=threading.Event)
 
     def take_in(self, progress: Progress) -> None:
-        """Register a progress message."""
         self.standing = replace(self.standing, left=progress.left, cost=progress.bill)
 
     def follow(self) -> None:

@@ -85,7 +85,6 @@ class Coordinator(Keeper):
         self._summing: Summing | None = None
 
     def __repr__(self) -> str:
-        """Return the class name only."""
         return "Coordinator"
 
     def _prepare(self, asked: protocol.Prepare) -> protocol.Prepared:

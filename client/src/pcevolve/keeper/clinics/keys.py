@@ -37,12 +37,10 @@ class OwnerKey:
     agreement: X25519PrivateKey
 
     def __repr__(self) -> str:
-        """Return the class name only."""
         return "OwnerKey"
 
     @classmethod
     def new(cls) -> Self:
-        """Generate a new key."""
         return cls(Ed25519PrivateKey.generate(), X25519PrivateKey.generate())
 
     @classmethod

@@ -105,7 +105,6 @@ class SummedViews:
     views: PrivateViews
 
     def __repr__(self) -> str:
-        """Return the class name only."""
         return "Views"
 
     def embeddings(self, rendition: Rendition) -> PrivateEmbeddings:
@@ -156,7 +155,6 @@ class Owner:
         self._work: _Work | None = None
 
     def __repr__(self) -> str:
-        """Return the class name only."""
         return "Owner"
 
     def introduce(self, _asked: messages.Introduce) -> messages.Introduced:

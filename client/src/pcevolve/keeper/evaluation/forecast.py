@@ -77,7 +77,6 @@ class Forecast:
     last: float = field(default=0.0)
 
     def add(self, seconds: float) -> None:
-        """Add finished work."""
         self.done = min(self.done + seconds, self.whole)
         if self.done - self.last >= self.whole / 100 or self.done == self.whole:
             self.last = self.done

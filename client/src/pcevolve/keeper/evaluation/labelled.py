@@ -75,7 +75,6 @@ class Labelled:
 
     @classmethod
     def of(cls, data: PrivateDataset) -> Labelled:
-        """Wrap private or held-out images."""
         digest = hashlib.sha256(b"".join(data.digests) + data.targets.tobytes()).digest()
         return cls(data.items, data.targets, digest=digest)
 

@@ -40,7 +40,6 @@ class Interval(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, drawn: NDArray[np.float64]) -> Interval:
-        """Summarise a figure and its resampled values."""
         return cls(mean, *(float(each) for each in np.quantile(drawn, (0.025, 0.975))))
 
 

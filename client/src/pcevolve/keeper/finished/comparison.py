@@ -74,7 +74,6 @@ class ComparedRunColumn:
 
     @property
     def yardsticks(self) -> list[tuple[str, Sequence[float]]]:
-        """Accuracies of the dataset and of its yardsticks."""
         # Imported here: the page's module loads PyTorch, which a comparison without the page does not need.
         from pcevolve.keeper.finished.use_page import list_accuracies
 

@@ -163,8 +163,6 @@ def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Pri
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """The inputs of an evaluation."""
-
     root: Path
     labels: tuple[str, ...]
     dataset: Labelled

@@ -173,7 +173,6 @@ class Answers:
         return {name: each == self.truth for name, each in self.predictions.items()}
 
     def as_json(self) -> dict[str, Any]:
-        """Return the judge's name and its accuracy by set."""
         accuracies = {
             name: Accuracy.of(each.mean(axis=1).tolist()).to_json() for name, each in self.right.items()
         }
@@ -304,7 +303,6 @@ def _say_worth(found: Worth, many: str) -> str:
 
 
 def _say_failure(name: str, many: str, why: Failure) -> str:
-    """State why a judge is left out."""
     if why == "untrained":
         return f"{name} failed to learn the private {many} that it was trained on, and says nothing"
     return f"to {name} the private {many} taught nothing surely above chance, so it says nothing"

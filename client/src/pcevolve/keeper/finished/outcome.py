@@ -51,7 +51,6 @@ class _Recalled:
     def show(self, query: Query, pool: Pool) -> None: ...
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Return the receipt on record."""
         return next(each for each in self.record.receipts if each.iteration == query.iteration)
 
     def generated(self, call: Call) -> None: ...

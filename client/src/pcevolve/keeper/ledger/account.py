@@ -63,9 +63,7 @@ class Record(Protocol):
         """Digest that commits to everything on record."""
         ...
 
-    def has(self, receipt: Receipt) -> bool:
-        """True if a receipt is on record."""
-        ...
+    def has(self, receipt: Receipt) -> bool: ...
 
 
 class NoRecord:
@@ -116,7 +114,6 @@ class Account:
 
     @property
     def enrolled(self) -> bool:
-        """True if the ledger already knows this run."""
         return self.entries.enrolment(self.run.run_id) is not None
 
     def enrol(self) -> Self:

@@ -48,7 +48,6 @@ class Listed:
     budget: float
 
     def is_declared_in(self, run: Enrolment) -> bool:
-        """True if a run declared the same secrets."""
         theirs = run.terms.secrets
         # Compared as a whole: of two lists that overlap, nobody can tell which secret they share.
         return theirs is not None and theirs.fingerprint == self.fingerprint
@@ -175,7 +174,6 @@ class Entries:
         self.store.append(CAPS, str(len(self.store.numbers.get(CAPS, {}))), _encode(content))
 
     def enrolment(self, run_id: str) -> Enrolment | None:
-        """Return the enrolment of a run; None without one."""
         with self.store.reading():
             number = self.store.numbers.get(run_id, {}).get(ENROLMENT)
             if number is not None and run_id not in self._enrolments:
@@ -190,7 +188,6 @@ class Entries:
         return RunUnits(run.run_id, run.unit, self._partitions[run.units], run.terms.unit_size)
 
     def payment(self, query: Query) -> Payment | None:
-        """Return the payment for a query; None without one."""
         with self.store.reading():
             number = self._number(query)
             return None if number is None else _payment(self.store.row(number))
@@ -209,7 +206,6 @@ class Entries:
             return tuple(_payment(self.store.row(number)) for number in self._list_paid(run_id))
 
     def accesses(self, run_id: str) -> tuple[Access, ...]:
-        """List a run's accesses to private data, oldest first."""
         with self.store.reading():
             numbers = self._list_paid(run_id)
             for number in numbers:
@@ -218,7 +214,6 @@ class Entries:
         return tuple(self._accesses[number] for number in numbers)
 
     def events(self, run_id: str) -> tuple[Event, ...]:
-        """List all events of a run's accesses, oldest first."""
         return tuple(event for access in self.accesses(run_id) for event in access.events)
 
     def enrol(self, enrolment: Enrolment) -> None:

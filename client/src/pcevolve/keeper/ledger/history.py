@@ -73,7 +73,6 @@ class LedgerBook(Ledger):
     """The accounts of all runs on all data, with their history."""
 
     def caps(self) -> tuple[Cap, ...]:
-        """List every cap that was ever set, oldest first."""
         return self._entries.caps()
 
     def set_cap(self, budget: Budget) -> None:

@@ -67,7 +67,6 @@ class Units:
 
     @property
     def image_count(self) -> int:
-        """The number of images in all units together."""
         return len(self.images) // SIZE
 
     @property
@@ -161,7 +160,6 @@ class RunUnits:
 
 
 def list_partitions(runs: Iterable[RunUnits]) -> list[UnitPartition]:
-    """List the distinct partitions of some runs."""
     return list({id(run.partition): run.partition for run in runs}.values())
 
 

@@ -292,7 +292,6 @@ def read_head(file: Path) -> bytes:
 
 
 def _emptiness(root: Path, labels: tuple[str, ...], target: int) -> str:
-    """Describe a class without images."""
     if len(labels) == 1:
         return f"{root} holds no images"
     return f"class {labels[target]!r} is empty: add images to {root / labels[target]} or remove it"

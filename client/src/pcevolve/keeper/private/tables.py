@@ -64,7 +64,6 @@ class Columns:
         return cls(text or cls.text, label or cls.label, unit)
 
     def wanted(self, labelled: bool) -> list[str]:
-        """Return all columns that a table must have."""
         label, unit = ([self.label] if labelled else []), ([self.unit] if self.unit else [])
         return [self.text, *label, *unit, *self.secrets]
 

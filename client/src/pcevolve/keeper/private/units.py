@@ -27,7 +27,6 @@ _EXAMPLE = "a first line like file,patient, then one image and its unit per line
 
 
 def group_into_units(data: PrivateDataset, units: UnitMap) -> PrivateDataset:
-    """Group the images of a dataset into privacy units."""
     names, unit_of = np.unique([units.of[name] for name in data.names], return_inverse=True)
     return replace(
         data, unit_of=unit_of.astype(np.int64), unit_name=units.kind, unit_names=tuple(map(str, names))

@@ -29,24 +29,18 @@ from pcevolve.wire.running import work
 class AddingSide(protocol.PrivateSide, Protocol):
     """The coordinator's keeper as its runner uses it: makes the plan and adds answers up, without data."""
 
-    def ask(self, asked: Ask) -> Asked:
-        """See ``Ask``."""
-        ...
+    def ask(self, asked: Ask) -> Asked: ...
 
-    def add(self, asked: Add) -> protocol.Released:
-        """See ``Add``."""
-        ...
+    def add(self, asked: Add) -> protocol.Released: ...
 
 
 class RemoteCoordinator(RemoteKeeper):
     """The coordinator's side in another process."""
 
     def ask(self, asked: Ask) -> Asked:
-        """See ``Ask``."""
         return self._ask(asked, Asked)
 
     def add(self, asked: Add) -> protocol.Released:
-        """See ``Add``."""
         return self._ask(asked, protocol.Released)
 
 
@@ -92,17 +86,13 @@ class AddingJudge(AskingJudge):
 
 @dataclass(frozen=True)
 class OwnersAtDoor:
-    """The owners who connect to a coordinator's door."""
-
     side: AddingSide
     door: Door
 
     def make_judge(self, keeper: protocol.PrivateSide, head: Callable[[], str]) -> AddingJudge:
-        """Return a judge that requests the owners' answers."""
         return AddingJudge(keeper, head, side=self.side, gather=self.door.gather)
 
     def wait(self, plan: PublicPlan) -> None:
-        """Wait until all owners have agreed."""
         self.door.wait(plan)
 
 

@@ -48,7 +48,6 @@ class Copy:
 
     @property
     def has_plan(self) -> bool:
-        """True if the copy has the plan."""
         return PLANNED in self.kinds
 
     @property

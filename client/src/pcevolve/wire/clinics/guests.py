@@ -75,7 +75,6 @@ class Guests:
         self._here: dict[socket.socket, _Guest] = {}
 
     def __len__(self) -> int:
-        """Return the number of connections."""
         return len(self._here)
 
     def arrive(self, connection: socket.socket, host: str) -> None:
@@ -104,7 +103,6 @@ class Guests:
             self._drop(self._list(lambda guest: guest.owner is None and guest.since < first))
 
     def leave(self, connection: socket.socket) -> None:
-        """Remove a closed connection."""
         with self._lock:
             self._here.pop(connection, None)
 

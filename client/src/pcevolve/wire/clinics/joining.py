@@ -55,34 +55,27 @@ class RemoteOwner(Remote):
     """The owner's private side in another process."""
 
     def introduce(self) -> messages.Introduced:
-        """See ``Introduce``."""
         return self._ask(messages.Introduce(), messages.Introduced)
 
     def consider(self) -> messages.Considered:
-        """See ``Consider``."""
         return self._ask(messages.Consider(), messages.Considered)
 
     def agree(self, plan: str) -> messages.Agreed:
-        """See ``Agree``."""
         return self._ask(messages.Agree(plan=plan), messages.Agreed)
 
     def check(self) -> None:
-        """See ``Check``."""
         self._ask(messages.Check(), messages.Checked)
 
     def answer(self, news: News) -> SignedAnswer:
-        """See ``Answer``."""
         assert news.question is not None
         return self._ask(
             messages.Answer(question=news.question, before=news.before), messages.PaidAnswer
         ).answer
 
     def finish(self, figures: Mapping[str, Any]) -> None:
-        """See ``Finish``."""
         self._ask(Finish(figures=figures), Done)
 
     def close(self) -> None:
-        """See ``Close``."""
         with suppress(ProtocolError):
             self._send(Close())
 
@@ -125,7 +118,6 @@ class Front:
         return news
 
     def fetch(self, digest: str) -> bytes:
-        """Return a stored file of the record."""
         return self._send("GET", f"{BODIES}{digest}", {}, b"", MOST_BODY_BYTES)
 
     def add_to_messages(self, **fields: object) -> None:

@@ -75,11 +75,9 @@ class _Visit(BaseHTTPRequestHandler):
     server: _Listening
 
     def do_POST(self) -> None:
-        """Process an owner's message."""
         self._answer(self._hear)
 
     def do_GET(self) -> None:
-        """Send a stored file."""
         self._answer(self._give)
 
     def log_message(self, *_: object) -> None:

@@ -81,7 +81,6 @@ class Meter:
 
     @property
     def requests(self) -> int:
-        """The number of requests sent so far."""
         return len(self._traffic.attempts)
 
     @property

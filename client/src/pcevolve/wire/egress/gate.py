@@ -332,7 +332,6 @@ class Gate:
             self._keep(self._held.pop(each.slot), [b""] * each.count)
 
     def _keep(self, ask: tuple[Call, Source], outputs: list[bytes]) -> None:
-        """Record the outputs of a call."""
         call, source = ask
         # Stored before it is registered, so that after a crash in between the record answers the call.
         named = self._replies.store(call, outputs, None if source is None else source.candidate.id)

@@ -281,7 +281,6 @@ def find_tls_fault(error: httpx.HTTPError) -> FailureReason | None:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and its causes."""
     while error is not None:
         yield error
         # httpx raises from OpenSSL's error, but not always explicitly.

@@ -191,7 +191,6 @@ class LossCount:
     _gone: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Start without losses."""
         for call in self.plan.calls.values():
             self._open[call.iteration, call.purpose] += 1
             if call.purpose == "look":
@@ -231,7 +230,6 @@ class LossCount:
             self._views[call.source or ""] -= missing
 
     def note(self, call: Call, outputs: Sequence[bytes]) -> None:
-        """Register the outputs that were recorded for a call."""
         self._open[call.iteration, call.purpose] -= 1
         if call.purpose != "look":
             self._gone.update(call.output(place) for place, each in enumerate(outputs) if not each)

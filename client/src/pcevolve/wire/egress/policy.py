@@ -66,7 +66,6 @@ class Policy:
 
     @property
     def fixed(self) -> bool:
-        """True if the plan is set."""
         return self._state is not None
 
     def require_beginning(self) -> None:
@@ -83,7 +82,6 @@ class Policy:
 
     @property
     def complete(self) -> bool:
-        """True if every call of the plan was answered."""
         return self._state is not None and self._state.complete
 
     def greeting_request(self) -> Outgoing:

@@ -232,5 +232,4 @@ class LinkDiedError(ProviderReplyError):
 
 
 def digests_of(outputs: list[bytes]) -> tuple[str, ...]:
-    """Return the SHA-256 of each output."""
     return tuple(hashlib.sha256(each).hexdigest() for each in outputs)

@@ -158,7 +158,6 @@ class RetryPolicy:
 
 
 def _error_of(state: tenacity.RetryCallState) -> BaseException | None:
-    """Return the failure of the last attempt."""
     return state.outcome.exception() if state.outcome else None
 
 

@@ -58,8 +58,6 @@ class Outgoing:
 
 @dataclass(frozen=True)
 class Incoming:
-    """An answer with any status."""
-
     status: int
     headers: tuple[Header, ...]
     body: bytes = field(repr=False)

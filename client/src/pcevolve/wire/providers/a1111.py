@@ -119,7 +119,6 @@ class A1111Dialect(Dialect):
         return WireRequest("POST", IMAGE_TO_IMAGE, encode_json(fields | source))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """Return the base64 images of an answer."""
         return decode_images(parse_answer(_Answer, body).images)
 
     def answered_by(self, body: bytes) -> str | None:

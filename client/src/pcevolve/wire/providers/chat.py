@@ -167,5 +167,4 @@ class ChatDialect(Dialect):
         return frozenset(CUT if each.text else THOUGHT for each in full)
 
     def answered_by(self, body: bytes) -> str | None:
-        """Return the model that the answer names."""
         return model_named(body)

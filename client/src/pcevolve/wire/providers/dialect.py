@@ -57,7 +57,6 @@ class Dialect(Protocol):
 
     @property
     def name(self) -> str:
-        """The dialect's name for ``--dialect``."""
         return self.abilities.name
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:

@@ -113,7 +113,6 @@ class OpenAIDialect(Dialect):
         return made
 
     def answered_by(self, body: bytes) -> str | None:
-        """Return the model that the answer names."""
         return model_named(body)
 
     def remarks(self, prompt: str, body: bytes) -> frozenset[str]:

@@ -33,7 +33,6 @@ class _Prediction(Reply):
 
     @property
     def links(self) -> list[str]:
-        """Addresses of the results."""
         return [self.output] if isinstance(self.output, str) else self.output or []
 
 
@@ -94,7 +93,6 @@ class ReplicateDialect(Dialect):
         return ()
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
-        """The address of each image."""
         return tuple(parse_answer(_Prediction, body).links[: call.count])
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:

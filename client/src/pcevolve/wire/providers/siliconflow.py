@@ -64,7 +64,6 @@ class SiliconFlowDialect(Dialect):
         return WireRequest("POST", wire.OPENAI_GENERATIONS, encode_json(fields))
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
-        """Return the link to each image."""
         return tuple(each.url for each in parse_answer(_Answer, body).images[: call.count])
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
