@@ -15,7 +15,7 @@ import sys
 import numpy as np
 from PIL import Image
 
-from pcevolve.public.encoders import BUNDLED, SPECTRAL, load_encoder
+from pcevolve.public.encoders import BUNDLED, JOINED, SPECTRAL, load_encoder
 from pcevolve.public.geometry.frame import Frame
 from pcevolve.public.geometry.ruler import MACHINE_SHARE
 
@@ -37,7 +37,7 @@ def draw(number: int) -> Image.Image:
 def save(path: str) -> None:
     """Embed the pictures here."""
     pictures = [draw(number) for number in range(PICTURES)]
-    made = {name: load_encoder(name).embed(pictures) for name in (BUNDLED, SPECTRAL)}
+    made = {name: load_encoder(name).embed(pictures) for name in (BUNDLED, SPECTRAL, JOINED)}
     np.savez(path, allow_pickle=False, **made)
 
 

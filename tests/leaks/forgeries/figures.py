@@ -63,7 +63,9 @@ def _finer(event: Event) -> None:
     event["assessment"]["distance"] += 0.001717
 
 
-PRAISE = {"classes_apart": 9.0, "distance": 0.5, "nearest": 0.2, "agreement": None, "words_agree": None}
+PRAISE = {
+    "classes_apart": 9.0, "distance": 0.5, "nearest": 0.2, "agreement": None, "words_agree": None, "alike": None
+}  # fmt: skip
 WORTH = "what a dataset is worth"
 COUNTS: dict[str, tuple[Act, str]] = {
     "requests in the closing line": (
@@ -97,6 +99,7 @@ COUNTS: dict[str, tuple[Act, str]] = {
 WORTH_OF_FRAMED: dict[str, Row] = {
     "classes that are called further apart": (assessed(classes_apart=99.0), USE),
     "classes that are called more alike than they are": (assessed(agreement=1.0), USE),
+    "an agreement that is called enough": (assessed(alike=-1.0), USE),
     "an agreement that no cosine has": (assessed(agreement=1.5), DAMAGED),
     "a distance as text": (assessed(distance="0.5"), DAMAGED),
 }

@@ -42,6 +42,7 @@ ASSESSED = {
         "nearest": 0.5,
         "agreement": 0.9,
         "words_agree": 0.1,
+        "alike": None,
     }
 }
 MEASURED = {

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from pcevolve.public.publish.usefulness import Assessment
+from pcevolve.public.publish.usefulness import Assessment, choose_alike
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,46 @@ def test_where_the_words_draw_the_released_classes_paying_adds_nothing(words_agr
         Assessment(classes_apart=9, distance=0.91, nearest=0.81, words_agree=1.0).word("image")
         == "not useful"
     )
+
+
+@pytest.mark.parametrize(
+    ("apart", "distance", "agreement", "word", "why"),
+    [
+        (9.0, 1.5, 0.65, "useful", "its classes differ as yours do (cosine 0.65; alike: at least 0.65)"),
+        (4.0, 0.3, 0.65, "useful", "its classes differ as yours do (cosine 0.65; alike: at least 0.65)"),
+        (
+            9.0,
+            0.3,
+            0.64,
+            "doubtful",
+            "its classes do not differ as yours do (cosine 0.64; alike: at least 0.65)",
+        ),
+        (
+            4.0,
+            1.5,
+            0.64,
+            "doubtful",
+            "its classes do not differ as yours do (cosine 0.64; alike: at least 0.65)",
+        ),
+        (None, 0.63, None, "doubtful", "its images are some way from your domain (0.63 clipping radii"),
+        (None, 0.62, None, "useful", "its images lie near your domain (0.62 clipping radii"),
+    ],
+)
+def test_of_two_encoders_agreement_alone_decides_whether_a_dataset_is_useful(
+    apart, distance, agreement, word, why
+):
+    values = {"classes_apart": apart, "distance": distance, "agreement": agreement}
+    found = Assessment(**values, nearest=0.2, alike=0.65)
+    assert found.word("image") == word
+    assert found.sentence("image").startswith(why)
+    assert ("(good: at least 0.65)" in found.reason("image")) == (agreement is not None)
+    assert Assessment(**values, nearest=1.2, alike=0.65).word("image") == "not useful"
+    assert Assessment(**values, nearest=0.2, alike=0.65, words_agree=0.7).word("image") == "doubtful"
+
+
+def test_the_agreement_that_is_asked_of_two_encoders_grows_with_the_shots_as_far_as_it_was_measured():
+    shots = (1, 10, 20, 35, 50, 500)
+    assert [choose_alike(each) for each in shots] == [0.65, 0.65, 0.68, 0.7, 0.72, 0.72]
 
 
 @pytest.mark.parametrize(

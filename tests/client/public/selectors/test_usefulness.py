@@ -20,8 +20,10 @@ from pcevolve.public.selectors.usefulness import (
     agreement,
     classes_apart,
     distances,
+    find_alike,
     separability,
 )
+from support.runs import small_plan
 
 CLASSES, SHOTS, WIDTH = 3, 10, 24
 EVENTS = (Event("gaussian", "3/2"), Event("gaussian", "3/4"))
@@ -295,3 +297,23 @@ def test_rounding_of_what_was_hardly_kept_tells_no_classes_apart():
         measured = Means().measure(private, scene, events, SeededNoise(seed))
         far.append(find_figures(scene, measured, events).classes_apart)
     assert max(far) < 5
+
+
+@pytest.mark.parametrize(
+    ("encoder", "shots", "noise", "alike"),
+    [
+        ("joined", 10, "0.65", 0.65),
+        ("joined", 10, "0.66", None),
+        ("joined", 50, "0.65", 0.72),
+        ("joined", 50, "3.25", 0.72),
+        ("joined", 50, "3.26", None),
+        ("bundled", 10, "0.01", None),
+        ("mobilenet", 10, "0.01", None),
+    ],
+)
+def test_agreement_alone_decides_where_two_encoders_selected_with_as_little_noise_as_was_measured(
+    encoder: str, shots: int, noise: str, alike: float | None
+):
+    """Of ten shots a multiplier of .65 leaves .13 of the radius to which deviations are clipped on each axis."""
+    plan = small_plan(method="dp-means", encoder=encoder, shots=shots, relation="replace-one")
+    assert find_alike(plan, (Event("gaussian", "9"), Event("gaussian", noise))) == alike

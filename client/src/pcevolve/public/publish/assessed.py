@@ -23,6 +23,8 @@ class AssessedFigures(BaseModel):
             class means; None if fewer than two classes have images.
         words_agree: Share of the images made from words alone whose nearest released class is the requested class,
             rescaled so that chance is 0; None with one class.
+        alike: Agreement from which on a dataset is called useful, if agreement alone decides; else None. It follows
+            from the plan.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
@@ -32,3 +34,4 @@ class AssessedFigures(BaseModel):
     nearest: Annotated[float, Field(ge=0)]
     agreement: Annotated[float | None, Field(ge=-1, le=1)] = None
     words_agree: Annotated[float | None, Field(ge=-1, le=1)] = None
+    alike: Annotated[float | None, Field(ge=-1, le=1)] = None

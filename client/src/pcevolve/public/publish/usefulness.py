@@ -11,11 +11,11 @@ docs/results/verdict.md states how often the verdict is right.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import erfc, sqrt
+from math import erfc, log, sqrt
 from typing import Final, Literal, Self
 
 from pcevolve.public.modality import MODALITIES, Kind, Modality
-from pcevolve.public.publish.assessed import AssessedFigures
+from pcevolve.public.publish.assessed import DIGITS, AssessedFigures
 
 LEAST_SHOWN: Final = 1e-4
 """Smallest printed chance; smaller chances are printed as "less than" this."""
@@ -53,6 +53,18 @@ class Bounds:
 
 
 BOUNDS: Final = Bounds()
+MEASURED_SHOTS: Final = (10, 50)
+MEASURED_NOISE: Final = 0.13
+"""Largest noise on class means, in clip radii per axis, at which ``ALIKE`` was measured: ten shots at epsilon 10."""
+ALIKE: Final = (0.65, 0.72)
+"""Agreement from which on a dataset is useful if two encoders selected it, at ``MEASURED_SHOTS``."""
+
+
+def choose_alike(shots: int) -> float:
+    """Return the bound of the agreement for a release of several encoders, interpolated between the measured shots."""
+    low, high = MEASURED_SHOTS
+    share = log(min(max(shots, low), high) / low) / log(high / low)
+    return round(ALIKE[0] + share * (ALIKE[1] - ALIKE[0]), DIGITS)
 
 
 class Assessment(AssessedFigures):
@@ -69,15 +81,15 @@ class Assessment(AssessedFigures):
         If the nearest images are far from the release, and not much nearer than the others, the dataset is not useful,
         whatever the other figures are. A few images of the domain may still teach a classifier enough. If noise hides
         whether classes differ, the verdict stays open. If images made from words alone already match the classes, a
-        paid dataset is no better, and the figures do not show how good either is.
+        paid dataset is no better, and the figures do not show how good either is. After a choice by two encoders,
+        agreement alone decides.
         """
-        hidden = self.classes_apart is not None and self.classes_apart < BOUNDS.distinct
-        unlike = self.agreement is not None and self.agreement < BOUNDS.alike
+        unlike = self.agreement is not None and self.agreement < self._least_alike
         if self._is_of_another_domain(MODALITIES[kind].far_unlike):
             return "not useful"
         if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
             return "doubtful"
-        return "doubtful" if hidden or unlike or self.distance > BOUNDS.near else "useful"
+        return "doubtful" if self._hidden or unlike or self._is_far else "useful"
 
     def _is_of_another_domain(self, far_unlike: float | None) -> bool:
         if far_unlike is None:
@@ -97,9 +109,24 @@ class Assessment(AssessedFigures):
         return None if self.classes_apart is None else erfc(self.classes_apart / sqrt(8)) / 2
 
     @property
+    def _least_alike(self) -> float:
+        """The agreement from which on classes differ as the released ones do."""
+        return BOUNDS.alike if self.alike is None else self.alike
+
+    @property
     def _hidden(self) -> bool:
         """True if noise would hide a difference between the classes."""
-        return self.classes_apart is not None and self.classes_apart < BOUNDS.distinct
+        apart = self.classes_apart
+        return not self._agreement_decides and apart is not None and apart < BOUNDS.distinct
+
+    @property
+    def _is_far(self) -> bool:
+        """True if the dataset is too far from the release to be called useful."""
+        return not self._agreement_decides and self.distance > BOUNDS.near
+
+    @property
+    def _agreement_decides(self) -> bool:
+        return self.alike is not None and self.agreement is not None
 
     def reason(self, kind: Kind) -> str:
         """State the figures in a sentence without its full stop; ``kind`` is the dataset's kind."""
@@ -114,7 +141,7 @@ class Assessment(AssessedFigures):
             ""
             if self.agreement is None
             else "; the differences between their classes match those between the released means with a cosine of "
-            f"{self.agreement:.2f} (good: at least {BOUNDS.alike:g})"
+            f"{self.agreement:.2f} (good: at least {self._least_alike:g})"
         )
         words = (
             ""
@@ -133,7 +160,10 @@ class Assessment(AssessedFigures):
         far, made = f"{self.distance:.2f} clipping radii from the released means", MODALITIES[kind]
         many = made.nouns.many
         if self.word(kind) == "useful":
-            return f"its {many} lie near your domain ({far}), and its classes differ as yours do"
+            differ = "its classes differ as yours do"
+            if self._agreement_decides:
+                return f"{differ} (cosine {self.agreement:.2f}; alike: at least {self._least_alike:g})"
+            return f"its {many} lie near your domain ({far}), and {differ}"
         if self.word(kind) == "not useful":
             if made.far_unlike is not None:
                 return f"its {many} are of another domain ({far}; in your domain at most {BOUNDS.far:g})"
@@ -149,9 +179,10 @@ class Assessment(AssessedFigures):
             )
         if self._hidden:
             return f"noise hides how classes differ ({self.classes_apart:.1f} deviations; clear: {BOUNDS.distinct:g})"
-        if self.distance > BOUNDS.near:
+        if self._is_far:
             return f"its {many} are some way from your domain ({far}; near: at most {BOUNDS.near:g})"
-        return f"its classes do not differ as yours do (cosine {self.agreement:.2f}; alike: at least {BOUNDS.alike:g})"
+        cosine = f"cosine {self.agreement:.2f}; alike: at least {self._least_alike:g}"
+        return f"its classes do not differ as yours do ({cosine})"
 
     @property
     def _apart(self) -> str:
@@ -178,7 +209,7 @@ class Assessment(AssessedFigures):
         many = made.nouns.many
         if self._hidden:
             return f"more {many} per class or a larger epsilon lessen the noise"
-        if self.distance > BOUNDS.near:
+        if self._is_far:
             return f"a provider that {made.verb}s your domain better would give a better dataset"
         return (
             f"class names that say what {many} show, or a provider that knows them, make its classes differ as yours "

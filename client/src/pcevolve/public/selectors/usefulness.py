@@ -11,15 +11,19 @@ from safetensors.numpy import load
 
 from pcevolve.public.dp.calibration import DEVIATION_RADIUS
 from pcevolve.public.dp.mechanisms import FloatArray
+from pcevolve.public.encoders import OF_SEVERAL
 from pcevolve.public.geometry.distances import squared_distances
 from pcevolve.public.geometry.ruler import Ruler
 from pcevolve.public.loop.lineage import Pool
 from pcevolve.public.media.images.appearance import find_released_appearance
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Events
 from pcevolve.public.publish.assessed import DIGITS, AssessedFigures
+from pcevolve.public.publish.usefulness import MEASURED_NOISE, choose_alike
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.selectors.choosing import Chooser, choose_renditions
-from pcevolve.public.selectors.means import aims_of, means_of
+from pcevolve.public.selectors.means import aims_of, means_noise, means_of
+from pcevolve.public.selectors.method import scope_of
 from pcevolve.public.selectors.selection import Measurement, SelectionInput, join_renditions
 from pcevolve.public.selectors.sums import CentreFirst
 
@@ -45,6 +49,7 @@ class Figures(NamedTuple):
     agreement: float | None
     words_agree: float | None = None
     words_unsure: float = 0.0
+    alike: float | None = None
 
     @property
     def _rounded_figures(self) -> dict[str, float | None]:
@@ -120,7 +125,25 @@ def find_figures(
     # No release has influenced images of the first generation, so they show what the words alone give.
     first = [[each for each in asked[label] if not each.iteration] for label in plan.labels]
     words = [chooser.points(each, shown, measured) for each in first]
-    return Figures(*found, *agree_by_words(measured, words, inputs.ruler(measured)))
+    of_several = (
+        plan.encoder.name in OF_SEVERAL and means_noise(last.events, scope_of(plan)) <= MEASURED_NOISE
+    )
+    bound = choose_alike(plan.data.shots) if of_several else None
+    return Figures(*found, *agree_by_words(measured, words, inputs.ruler(measured)), bound)
+
+
+def find_alike(plan: PublicPlan, events: Events) -> float | None:
+    """Return the agreement from which on a dataset is called useful, if agreement alone decides; else None.
+
+    Agreement decides if several encoders selected, with no more noise than where this was measured.
+
+    Args:
+        plan: The plan of the run.
+        events: The events that paid for the class means.
+    """
+    if plan.encoder.name not in OF_SEVERAL or means_noise(events, scope_of(plan)) > MEASURED_NOISE:
+        return None
+    return choose_alike(plan.data.shots)
 
 
 def classes_apart(measured: Measurement, inputs: SelectionInput, events: Events) -> float | None:
