@@ -1,8 +1,8 @@
 """Public output while a run is in progress: a progress bar, the first images or texts, and the live page.
 
 ``RUN/live.html`` reloads itself. It is made from the record and from progress messages. A separate thread
-writes the page at most twice a second and in at most a twentieth of the time, so that it does not slow the
-run. Errors of the page do not stop the run.
+writes the page as often as it reloads at most, and in at most a fortieth of the time, so that it does not slow
+the run. Errors of the page do not stop the run.
 """
 
 from __future__ import annotations
@@ -139,9 +139,9 @@ class RunProgress:
         return found
 
 
-PAUSE_SECONDS = 0.5
-"""Shortest time between two writings of the page."""
-PAUSE_RATIO = 20
+PAUSE_SECONDS = 1.5
+"""Shortest time between two writings of the page, which reloads itself as often."""
+PAUSE_RATIO = 40
 """The pause is this many times as long as the last writing, which may take seconds for a long record."""
 SCREENS = {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"}
 """A browser can be shown if one of these variables is set."""

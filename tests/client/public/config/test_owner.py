@@ -84,14 +84,15 @@ def test_secrets_are_refused_where_nothing_would_protect_them():
         RunConfig.of({"private": "p", "domain": "d", "out": "o", "method": "pe", "secrets": Path("s")})
 
 
-def test_an_option_that_says_nothing_of_itself_is_refused_when_it_is_declared():
+def test_an_option_that_says_nothing_of_itself_is_refused_when_options_are_listed():
     class Unmarked(Section):
         depth: Annotated[int, Field(description="Depth.")] = 1
 
-    with pytest.raises(TypeError, match="depth does not say what it is for"):
+    class Marked(Config):
+        data: Unmarked
 
-        class Marked(Config):
-            data: Unmarked
+    with pytest.raises(TypeError, match="depth does not say what it is for"):
+        list_options(Marked)
 
 
 @pytest.mark.parametrize("words", ["two\nlines", " after a blank", "before a blank ", "w" * 201])

@@ -15,7 +15,7 @@ from support.confined import confines
 pytestmark = pytest.mark.system
 
 
-def start(role: str, parent: int, *descriptors: int) -> subprocess.Popen[str]:
+def start(role: str, parent: int, *descriptors: int, **environment: str) -> subprocess.Popen[str]:
     words = [
         sys.executable,
         "-P",
@@ -26,7 +26,12 @@ def start(role: str, parent: int, *descriptors: int) -> subprocess.Popen[str]:
         *map(str, descriptors),
     ]
     return subprocess.Popen(
-        words, pass_fds=descriptors, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        words,
+        pass_fds=descriptors,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
     )
 
 
@@ -52,3 +57,27 @@ def test_one_that_cannot_be_confined_says_so_and_does_nothing(tmp_path):
     said, told = started.communicate(timeout=60)
     assert (started.returncode, said) == (70, "")
     assert told.startswith("error: ")
+
+
+@pytest.mark.parametrize("role", ["keeper", "runner"])
+def test_a_plugin_of_another_package_gets_no_place_in_it(role, tmp_path):
+    planted = tmp_path / "planted-1.dist-info"
+    planted.mkdir()
+    (planted / "METADATA").write_text("Metadata-Version: 2.1\nName: planted\nVersion: 1\n")
+    (planted / "entry_points.txt").write_text("[pydantic]\nplanted = planted:PLUGIN\n")
+    (tmp_path / "planted.py").write_text("import os\nos._exit(9)\n")
+    (tmp_path / "work.py").write_text(
+        "from pydantic import BaseModel\n"
+        "def work(*_):\n    class Model(BaseModel):\n        x: int\n    Model(x=1)\n"
+    )
+    near, far = open_conversation()
+    started = start(role, os.getpid(), *far, PYTHONPATH=str(tmp_path))
+    for each in far:
+        os.close(each)
+    pipe = Pipe(*near)
+    pipe.send(
+        "order", json.dumps({"work": "work:work", "orders": {}, "reads": [str(tmp_path)], "writes": []})
+    )
+    pipe.close()
+    said, told = started.communicate(timeout=60)
+    assert (started.returncode, said, told) == (0, "", "")

@@ -60,6 +60,8 @@ def _carry_out_own() -> None:
         again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # also with -I
         os.execve(sys.executable, again, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606 - and what it starts
     _prepare(sys.argv[1] if len(sys.argv) > 1 else "", is_demanded)
+    # Otherwise pydantic looks for plugins in every installed package, and runs them.
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     from pcevolve.app.cli.commands import app, carry_out
 
     carry_out(app)

@@ -89,7 +89,8 @@ def order_runner(
         [str(each) for each in (settings.output.folder.absolute(), *writes)],
         quiet=audience.console.quiet,
         verbose=audience.verbose,
-        settings=settings.model_dump(mode="json"),
+        # By section: as a whole it would need the models of all methods.
+        settings={name: section.model_dump(mode="json") for name, section in settings},
         key=key,
         only_look=only_look,
         at_door=at_door,

@@ -56,7 +56,8 @@ class RunConfig(Config):
 
     def public(self) -> PublicConfig:
         """Return these options without the owner's fields. A process with the network receives nothing else."""
-        return PublicConfig(
+        # Without validation, which every section has had: it would build the models of all methods.
+        return PublicConfig.model_construct(
             data=_keep_public(PublicData, self.data),
             privacy=_keep_public(PublicPrivacy, self.privacy),
             method=self.method,

@@ -161,12 +161,6 @@ class Config(BaseModel):
         provider: PublicProvider
 
     @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - pydantic's own
-        """Refuse an option without help or ``Setting`` at import time (``TypeError``)."""
-        super().__pydantic_init_subclass__(**kwargs)
-        list_options(cls)
-
-    @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
         """Validate options given by name, such as ``shots`` and ``votes`` (``UsageError`` if missing or wrong)."""
         name = require_method(str(values.get("method", AUTO)), (AUTO, *METHOD_TABLE))

@@ -47,6 +47,8 @@ def main() -> None:
     if order is None:
         return
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # Otherwise pydantic looks for plugins in every installed package, and runs them.
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     try:
         if "door" in order["orders"]:  # the client is another command: it is let in while there are sockets
             from pcevolve.public.processes.doorway import (  # sockets, which no other child loads
