@@ -53,11 +53,14 @@ SECONDS = 60.0
 CANDIDATES = (40, 30, 20)
 """Possible numbers of candidates per class; with fewer, accuracies mean little."""
 IMAGES = 28
-"""Time of all other work on two cores: server start, imports, embedding, and training judges (nearly half)."""
-OVERHEAD_SECONDS = 38.0
 """Number of images that the run and its control request per candidate of a class."""
+OVERHEAD_SECONDS = 38.0
+"""Seconds that the work besides drawing takes on two cores: server start, imports, embedding, and training of judges.
+
+The training takes nearly half of these seconds.
+"""
 OVERHEAD_IMAGES = 750
-"""On a slow machine, all other work takes as long as drawing this number of images."""
+"""On a slow machine, the work besides drawing takes as long as drawing this number of images."""
 
 
 @dataclass(frozen=True)

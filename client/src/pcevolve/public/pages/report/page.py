@@ -80,7 +80,11 @@ class Glance:
 
 
 def _figures(method: str, points: Sequence[AccuracyPoint]) -> list[tuple[str, AccuracyPoint]]:
-    """Give each point its title. Of several points with one name, keep those of the first and the last iteration."""
+    """Select the points that the page shows, with a title for each.
+
+    The page shows the last iteration of the run's method, of the control and of the private images. If there are
+    several points of the method, the first of them is shown too, because its images come from the words alone.
+    """
     ordered = sorted(points, key=lambda each: each.iteration)
     of_run = [each for each in ordered if each.name == method]
     last = {each.name: each for each in ordered}
