@@ -24,7 +24,8 @@ class CallAnswer:
 
     Attributes:
         links: Slot and address of every image that the last answer only links to, or the error if a link cannot be
-            followed; None if a link ends the run.
+            followed. None if the run must end, because the answer names another model or links to a host that the
+            plan does not list.
         due: The request for the next step of the job; None once the job is over.
         error: Why the job has no result, or why the result of its next step is unknown.
         cancelled: Number of requests to cancel the job; later answers do not count.

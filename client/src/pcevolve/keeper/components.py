@@ -168,7 +168,10 @@ class Components:
         )
 
     def _list_secrets(self, plan: PublicPlan) -> dict[str, Any]:
-        """Return the share of each private text's vote that listed secrets allow, as a field of the views."""
+        """Return the views' field ``caps``: the share of each private text's vote that counts, given its secrets.
+
+        Empty if the plan has no secrets.
+        """
         if plan.secrecy is None:
             return {}
         from pcevolve.keeper.private.secrets import (

@@ -20,7 +20,7 @@ LARGEST = 10**9
 USUAL_DELTA = 1e-5
 """Default δ of methods that need one or benefit from one."""
 ROUNDING_SHARE = 1e-12
-"""Relative float64 rounding error of an ε. It is no privacy loss, so exactly 10 is not printed as 10.0001."""
+"""Relative float64 rounding error of an ε. It is ignored, so that an ε of 10 is not rounded up to 10.0001."""
 
 
 def format_upwards(value: float, digits: int = 6) -> str:

@@ -20,7 +20,7 @@ from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Digest
 
 MOST_OUTPUTS: Final = 4096
-"""Most outputs of one call."""
+"""Largest number of outputs of one call."""
 Iteration = Annotated[int, Field(ge=0, le=10_000)]
 Reason = Annotated[str, Field(max_length=1000)]
 RunId = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]

@@ -52,7 +52,10 @@ class _Owner:
 
 
 def _announce(up: Pipe) -> None:
-    """Report that the owner agreed to a run without a keeper, and wait until its options are stored."""
+    """Report that the owner agreed to the run, and wait until the run's options are stored.
+
+    The runner reports this itself, because a run that starts from a release has no keeper.
+    """
     up.send("agreed")
     up.receive()
 

@@ -247,10 +247,14 @@ def tell_missing(path: Path | None, *, as_json: bool = False) -> bool:
 def open_ledger(
     path: Path | None, writes: Iterable[Path] = (), *, with_runs: bool = False
 ) -> Iterator[LedgerBook]:
-    """Open an existing ledger, by default the usual one, and give up access to all other files (``LedgerError``).
+    """Open an existing ledger, by default the user's own, and give up access to all files except those below.
 
     Args:
-        with_runs: Whether to keep access to the folders of the ledger's runs.
+        writes: Files and folders to which this process keeps access, in addition to the ledger.
+        with_runs: Whether this process also keeps access to the folders of the ledger's runs.
+
+    Raises:
+        LedgerError: There is no ledger, or it cannot be opened.
     """
     from pcevolve.app.session.access import list_ledger_folders
     from pcevolve.keeper.ledger.creation import list_run_folders, require_there

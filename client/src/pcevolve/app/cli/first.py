@@ -183,9 +183,10 @@ LEFT_OF_TEXTS = {"model": "--model bundled-text"}
 def _spell_options(
     meant: OwnerData, flags: Mapping[str, object], overrides: Sequence[str] | None, config: Path | None
 ) -> Iterator[str]:
-    """Yield all given options, because a run without one of them may send what its owner wants to hide.
+    """Yield every given option, for the command that is suggested next.
 
-    Environment variables are left out, because they stay set.
+    Without one of these options, the suggested run could send something that the owner meant to hide. Options given
+    as environment variables are left out, because the variables stay set.
     """
     if meant.subsample is None:  # with a subsample, the shots follow from the given options
         yield f"--shots {meant.shots}"

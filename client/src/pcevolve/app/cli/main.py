@@ -32,7 +32,10 @@ STOPPED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command ``pcevolve``, in UTF-8 in any locale, because class names are folder names and are recorded.
+    """Run the command ``pcevolve``.
+
+    The command always uses UTF-8, because it records class names, which are folder names and may contain any
+    character.
 
     Args:
         arguments: Replace the process's own arguments. The process then belongs to another program, and is
@@ -81,7 +84,7 @@ def _leave_at_once() -> NoReturn:
 
 
 def _prepare(command: str, is_demanded: bool) -> None:
-    """Start the processes that a command needs; if the command needs no network, give it up."""
+    """Start the processes that a command needs, and give up the network if the command does not need it."""
     options = {each.partition("=")[0] for each in sys.argv}
     doors = _find_values("--keeper") if command == "run" else []
     if doors and not {"--help", "-h"} & options:

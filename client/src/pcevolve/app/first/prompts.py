@@ -147,7 +147,7 @@ def ask_chat(
 def refine(
     writer: PromptWriter, domain: str, labels: Sequence[str], count: int, show_progress: ProgressCallback
 ) -> dict[str, tuple[str, ...]]:
-    """Return prompts of each class by LE, in which a language model refines the public prompt once per image."""
+    """Return prompts of each class: a language model refines the public prompt once per image (see ``REFINE``)."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(labels, ())
     for done, (label, seed) in enumerate(product(labels, range(count)), 1):
         answer = writer.asked(REFINE + fill(TEMPLATE, domain, label), seed)

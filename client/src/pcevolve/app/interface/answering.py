@@ -23,7 +23,7 @@ from pcevolve.public.run.progress import error_console, show_work, tell_training
 
 
 def answer(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
-    """Run as the process that works with files for a program."""
+    """Do the work of the process that reads and writes files on behalf of a Python program."""
     tempfile.tempdir = orders["room"]
     up.send(*perform(orders))
 

@@ -27,7 +27,8 @@ class JudgePace:
 
     Attributes:
         look: Time to embed one item, using all threads.
-        row: Time per item in a training step of one classifier, while each thread trains one.
+        row: Time of a training step divided by the numbers of items and of classifiers, while every thread trains
+            a classifier of its own.
     """
 
     look: float

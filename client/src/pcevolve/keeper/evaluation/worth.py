@@ -118,7 +118,7 @@ class Worth:
         *useful*: at least half of the private images' gain over chance, and more accurate than every set
         that costs no privacy. *not useful*: surely less than half, or surely no better than such a set.
         *doubtful*: the intervals allow both. *unknown*: there are no private images, and no set that costs
-        no privacy is surely as good.
+        no privacy is surely at least as accurate as the dataset.
         """
         if SHOTS not in self.accuracies:
             return "unknown" if self.items < LEAST_ITEMS or self.matched is None else "not useful"
@@ -130,12 +130,12 @@ class Worth:
 
     @property
     def matched(self) -> str | None:
-        """Name of a set that costs no privacy and is surely as good; None if there is none."""
+        """Name of a set that costs no privacy and is surely as accurate as the dataset or more; None without one."""
         return next((name for name, each in self.ahead.items() if each.high <= 0), None)
 
     @property
     def unsure(self) -> str | None:
-        """Name of a set that costs no privacy and may be as good; None if there is none."""
+        """Name of a set that costs no privacy and may be as accurate as the dataset or more; None without one."""
         return next((name for name, each in self.ahead.items() if each.low <= 0), None)
 
 

@@ -61,7 +61,11 @@ COMPARED = {"dataset": DATASET, "private": SHOTS, "words": FREE["initial"], RAND
 CONTROLS = ("words", RANDOM_CONTROL)
 """Names of the sets that cost no privacy."""
 PERMUTATIONS = 10
-"""Number of controls with shuffled labels. A single permutation may be right by luck, such as 83 % at 50 % chance."""
+"""Number of controls with shuffled labels.
+
+A classifier trained on a single permutation can be accurate by luck: it may reach 83 %, for example, where chance is
+50 %.
+"""
 
 
 @dataclass(frozen=True, repr=False)

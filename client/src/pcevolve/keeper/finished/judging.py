@@ -118,7 +118,10 @@ def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: 
 
 
 def _same(first: str, second: str) -> bool:
-    """True if two names share an encoder; views and abbreviations of a CLIP's name do not matter."""
+    """True if two names mean the same encoder, or if one encoder is a part of the other.
+
+    The suffix after ``+`` (views) is ignored, and the short and the full name of a CLIP are equal.
+    """
     if first.partition(":")[0] == second.partition(":")[0] == "clip":
         from pcevolve.public.encoders.loading import parse_clip_name
 

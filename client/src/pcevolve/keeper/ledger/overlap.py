@@ -303,7 +303,10 @@ def _exchange(sizes: IntArray, done: Sequence[Hashable]) -> IntArray:
 
 
 def _drop_dominated(table: IntArray) -> list[int]:
-    """Return the rows that no other row dominates by being at least as large in every column; rows are distinct."""
+    """Return the indices of rows that no other row dominates.
+
+    A row dominates another if it is at least as large in every column. The rows must be distinct.
+    """
     kept: list[int] = []
     # In descending order of sums, because only a row with a sum at least as large can dominate.
     for row in np.argsort(-table.sum(axis=1), kind="stable").tolist():

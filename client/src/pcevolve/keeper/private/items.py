@@ -27,7 +27,11 @@ class PrivateItems(ABC):
     @property
     @abstractmethod
     def unit_keys(self) -> Sequence[str]:
-        """A key for each item's unit: the unit's name, or for an unnamed unit a key that no other item affects."""
+        """A key for each item's unit: the unit's name.
+
+        The key of an unnamed unit is made from its item alone, so that it does not change when other items are added
+        or removed.
+        """
 
     @abstractmethod
     def subset(self, places: Sequence[int]) -> Self:

@@ -61,7 +61,7 @@ def read_units(path: Path, there: Sequence[str]) -> UnitMap:
 def map_folders(there: Sequence[str]) -> UnitMap | None:
     """Map images to patients by the folder within the class folder; None if there are no such folders.
 
-    Each other image is its own unit.
+    An image that lies directly in the class folder is its own unit.
     """
     parts = {name: name.split("/") for name in there}
     inner = {each[1] for each in parts.values() if len(each) > 2}

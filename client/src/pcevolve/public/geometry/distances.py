@@ -215,8 +215,8 @@ def squared_distances(points: Embeddings, candidates: FloatArray) -> FloatArray:
 def find_centres(points: FloatArray, count: int) -> FloatArray:
     """Find the centres of at most ``count`` clusters of points by k-means. The result is deterministic.
 
-    k-means starts from rows at equal distances in the order of the points. A cluster that loses all its points keeps
-    its centre.
+    k-means starts from every (n / count)-th point, in the given order. A cluster that loses all its points keeps its
+    centre.
 
     Args:
         points: Finite ``(n, d)``, n and d at least 1.

@@ -61,7 +61,8 @@ class Ruler:
         """Return the smallest and the largest number of steps that another machine may count.
 
         Args:
-            moved: The number of ends of each distance that are embeddings. Machines compute embeddings differently.
+            moved: How many of the two points of each distance are embeddings (1 or 2). Only embeddings differ between
+                machines.
         """
         low, high = (self.count_steps(distances + sign * moved * self.reach) for sign in (-1, 1))
         return np.maximum(low, 0.0), high

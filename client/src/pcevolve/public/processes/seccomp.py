@@ -103,7 +103,7 @@ def _answer(first: int, last: int, answer: int) -> list[Instruction]:
 
 
 def _lead(number: int, alternatives: list[Instruction]) -> list[Instruction]:
-    """Return code that checks the arguments of one system call, and skips the check for any other."""
+    """Return instructions that check the arguments of one system call. For any other call, they jump over the check."""
     return [
         Instruction(_EQUAL, number, 1, 0),
         Instruction(_JUMP, len(alternatives) + 1),
@@ -113,7 +113,7 @@ def _lead(number: int, alternatives: list[Instruction]) -> list[Instruction]:
 
 
 def _meet(demands: tuple[Argument, ...]) -> list[Instruction]:
-    """Return code that allows a call if it meets all demands, and otherwise continues with the next instruction."""
+    """Return instructions that allow a call if it meets all demands. Otherwise the next instruction is run."""
     allowed = [Instruction(_RETURN, _ALLOW)]
     for demand in reversed(demands):
         allowed = _check(demand, len(allowed)) + allowed
@@ -121,7 +121,7 @@ def _meet(demands: tuple[Argument, ...]) -> list[Instruction]:
 
 
 def _check(demand: Argument, behind: int) -> list[Instruction]:
-    """Return code that continues if an argument meets a demand, and otherwise skips ``behind`` more instructions."""
+    """Return instructions that continue if an argument meets a demand, and otherwise skip ``behind`` more of them."""
     count = len(demand.values)
     return [
         Instruction(_LOAD, 16 + 8 * demand.index + 4 * demand.high),

@@ -104,7 +104,7 @@ def plan(
 
     Args:
         calibration: ``tight`` or ``published``.
-        appearance: ``matched`` or ``as-is``. None uses the method's mode.
+        appearance: ``matched`` or ``as-is``. With None, the method's own mode applies.
 
     Raises:
         UsageError: The method needs a δ, or has no such calibration.
@@ -120,7 +120,8 @@ def plan_for_noise(
     Args:
         noise_multiplier: Standard deviation over L2 sensitivity of the accesses that select.
         delta: δ at which ε is computed.
-        appearance: ``matched`` or ``as-is``. None uses the method's mode, unless noise would blur the appearance.
+        appearance: ``matched`` or ``as-is``. With None, the method's own mode applies, or ``as-is`` if noise would
+            blur the appearance.
 
     Raises:
         UsageError: The method adds no Gaussian noise, δ is 0, or the noise is too small for any bound.

@@ -1,12 +1,15 @@
-"""Divide a budget into events: each round's accesses of a method to the private data, and what they are worth.
+"""Divide a budget into events, and estimate how well a method can choose with them.
+
+An event is an access of the method to the private data.
 
 A calibration gives the events of rounds 1..T. A round is one access for all classes together. All rounds together
 fit the budget, as ``dp.accountants.within`` confirms. Published calibrations may exceed the budget, and their actual
 sum is reported.
 
-A lift states how much better than chance a choice is. It is the probability that a chosen prototype is of the best
-tenth, under a utility that no real utility exceeds. Each family of methods has its own ideal utility: all nominal
-shots agree on the best tenth of the candidates, and only on these.
+A lift is the probability that a chosen prototype belongs to the best tenth of the candidates. A blind choice has a
+lift of about 0.1. A lift is computed for an ideal utility, so it is an upper limit for any real utility. In the ideal
+utility, all shots (as many as planned) favour the same best tenth of the candidates and no other candidate. What this
+means for the scores differs between families of methods.
 """
 
 from __future__ import annotations

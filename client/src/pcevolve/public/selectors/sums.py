@@ -253,10 +253,10 @@ def release_appearance(
     noise: Noise,
     noise_factor: float = 1.0,
 ) -> Appearance:
-    """Release the private images' mean appearance with noise, shrunk to a public guess as far as it is uncertain.
+    """Release the private images' mean appearance with noise. The noisier it is, the closer it is to a public guess.
 
-    A unit adds the mean of its images' appearances, measured from the middle and clipped. The L2 norm of the sum
-    therefore moves by at most 1 under ``add-remove`` and 2 under ``replace-one``.
+    Each image's appearance is measured from the middle and clipped to an L2 norm of 1. A unit adds the mean over its
+    images. The sum therefore moves by an L2 distance of at most 1 under ``add-remove`` and 2 under ``replace-one``.
 
     Args:
         rows: float64 ``(images, 6)`` in [0, 1] (see ``measure_appearances``).

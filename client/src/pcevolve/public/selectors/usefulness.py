@@ -30,9 +30,10 @@ from pcevolve.public.selectors.sums import CentreFirst
 SIGNIFICANT = 4
 """Digits of a large number on which machines agree, given embeddings of six digits."""
 UNSURE = 1e-4
-"""Largest difference of a figure between two machines before rounding: relative above 1, absolute below.
+"""Largest difference between two machines in a figure before it is rounded.
 
-Embeddings that differ by a millionth change the first figure by 8 millionths and the others by less than one.
+The difference is relative for figures above 1, and absolute for smaller figures. If embeddings differ by a millionth,
+``classes_apart`` changes by 8 millionths, and each other figure by less than one millionth.
 """
 STEP = 10.0**-DIGITS
 NEAREST = 1 / 4

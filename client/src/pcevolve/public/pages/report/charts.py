@@ -31,7 +31,12 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class FigureOverSeeds:
-    """A mean over seeds. ``half`` is half its ``LEVEL`` interval (Student's t); None below ``FEWEST`` seeds."""
+    """A mean over seeds.
+
+    Attributes:
+        half: Half the width of the mean's confidence interval at ``LEVEL`` (Student's t); None with fewer than
+            ``FEWEST`` seeds.
+    """
 
     mean: float
     half: float | None
