@@ -38,7 +38,8 @@ In Python the last word of an option is a keyword: `pcevolve.evolve(epsilon=4)`.
 `encoder_weights` and `out`. Values are separated by commas: `--set method.strengths=0.8,0.6`.
 
 Brackets show an option's value and default. Without a default, method, API or data decide. Options of one method are
-refused with another. *Public* options are part of the public plan. *Resume* options may change when a run is continued.
+refused with another. *Local* options are not part of the public plan. *Resume* options may change when a run is
+continued.
 """
 
 
@@ -58,16 +59,18 @@ def _entry(option: Option) -> str:
     """Return an option's line: path, flag, meaning and, in brackets, value, default and marks."""
     flag = f" `{option.flag}`" if option.has_flag else ""
     default = "**required**" if option.required else f"default `{option.default}`" if option.default else ""
-    marks = ["public"] * option.setting.public + ["resume"] * option.setting.resumable
+    marks = ["local"] * (not option.setting.public) + ["resume"] * option.setting.resumable
     variable = f" Environment: `{option.setting.variable}`." if option.setting.variable else ""
     methods = f"Of {', '.join(option.methods)}. " if option.methods else ""
     facts = "; ".join(part for part in (_value(option), default, *marks) if part)
-    return f"- `{option.path}`{flag}: {methods}{option.help}{variable} ({facts})"
+    return f"- `{option.path}`{flag}: {methods}{option.help}{variable}" + (f" ({facts})" if facts else "")
 
 
 def _value(option: Option) -> str:
-    """Return the type or choices of an option's value, and its bounds."""
+    """Return the choices of an option's value, or its type, and its bounds; nothing for any text."""
     kind = ", ".join(f"`{choice}`" for choice in option.choices) if option.choices else option.kind
+    if kind == "text" or (kind == "number" and option.bounds):
+        return f"`{option.bounds}`" if option.bounds else ""
     return ", ".join(part for part in (kind or "switch", option.bounds and f"`{option.bounds}`") if part)
 
 
