@@ -116,6 +116,14 @@ def test_a_run_of_the_real_judge_passes_every_check(tmp_path: Path, name: str):
     assert any(finding.claim.startswith(CHOICES) and finding.checked for finding in findings)
 
 
+@pytest.mark.parametrize(("shots", "alike"), [(50, 0.72), (3, None)])
+def test_a_run_of_two_encoders_says_whether_agreement_alone_decides(tmp_path: Path, shots, alike):
+    shape = {"candidates": 1, "initial": 4, "iterations": 0, "strengths": (), "prototypes": 1}
+    plan = small_plan(**{**RUNS["dp-means by two encoders in one"], **shape}, shots=shots, delta=1e-5)
+    run = RunReader.strict(make_judged_run(tmp_path, plan))
+    assert run.assessment.alike == alike
+
+
 def test_a_receipt_that_brings_back_what_was_voted_out_is_found(tmp_path: Path):
     root = make_judged_run(tmp_path, small_plan(**AUG_PE, candidates=4, initial=16, shots=SHOTS, delta=1e-5))
     record = RunReader.strict(root)

@@ -126,11 +126,8 @@ def find_figures(
     # No release has influenced images of the first generation, so they show what the words alone give.
     first = [[each for each in asked[label] if not each.iteration] for label in plan.labels]
     words = [chooser.points(each, shown, measured) for each in first]
-    of_several = (
-        plan.encoder.name in OF_SEVERAL and means_noise(last.events, scope_of(plan)) <= MEASURED_NOISE
-    )
-    bound = choose_alike(plan.data.shots) if of_several else None
-    return Figures(*found, *agree_by_words(measured, words, inputs.ruler(measured)), bound)
+    alike = find_alike(plan, last.events)
+    return Figures(*found, *agree_by_words(measured, words, inputs.ruler(measured)), alike)
 
 
 def find_alike(plan: PublicPlan, events: Events) -> float | None:
