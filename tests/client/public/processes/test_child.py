@@ -81,3 +81,18 @@ def test_a_plugin_of_another_package_gets_no_place_in_it(role, tmp_path):
     pipe.close()
     said, told = started.communicate(timeout=60)
     assert (started.returncode, said, told) == (0, "", "")
+
+
+def test_what_it_loads_before_it_is_confined_is_of_the_standard_library_and_starts_no_thread():
+    code = (
+        "import os, sys\n"
+        "from importlib import import_module\n"
+        "before = {*sys.modules}\n"
+        "from pcevolve.public.processes import child\n"
+        "for each in child.USED_LATER: import_module(each)\n"
+        "tops = {each.partition('.')[0] for each in {*sys.modules} - before}\n"
+        "print(sorted(each for each in tops - sys.stdlib_module_names if not each.startswith('_sysconfigdata')))\n"
+        "print(len(os.listdir('/proc/self/task')) if sys.platform == 'linux' else 1)"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["['pcevolve']", "1"]

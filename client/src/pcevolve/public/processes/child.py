@@ -26,10 +26,24 @@ from pcevolve.public.processes.confinement import (
 from pcevolve.public.processes.pipe import Pipe, read_order
 
 _PR_SET_PDEATHSIG: Final = 1
+KEEPER: Final = "keeper"
 RUNNER: Final = "runner"
 """The role with the network. No other role has the network."""
 WORKER: Final = "worker"
 """The role that does the work of a command without network on behalf of a Python program."""
+USED_LATER: Final = (
+    *(
+        "concurrent.futures.thread",
+        "decimal",
+        "fractions",
+        "hashlib",
+        "importlib.metadata",
+        "ipaddress",
+        "logging",
+    ),
+    *("pathlib", "platform", "secrets", "shutil", "tempfile", "urllib.parse", "uuid", "zoneinfo"),
+)
+"""Modules of the standard library that keeper and runner load anyway, while they wait for their order."""
 FAULTY: Final = 70
 """Exit code of a process that could not be confined and therefore did nothing."""
 
@@ -43,6 +57,9 @@ def main() -> None:
         # The runner handles Ctrl-C. Paid releases are already in the ledger.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.umask(0o077)
+    if role in (KEEPER, RUNNER):
+        for each in USED_LATER:
+            import_module(each)
     order = read_order(pipes[0])
     if order is None:
         return
