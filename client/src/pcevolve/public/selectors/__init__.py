@@ -1,9 +1,9 @@
 """Methods: how private data choose among candidates. Each family has a file; ``public.methods`` lists the methods.
 
-A family's file contains the mechanism, its sensitivity, its worst-case neighbours, what a budget buys (the lift),
-the defaults and the printed guarantee. The mechanism consists of ``measure``, the only access to private data, and
-``pick``, which is public. ``method`` defines all of these, and ``selection`` defines a selector's input.
-``rounds`` divides a budget. ``planner`` predicts a run's cost and worth. ``choosing`` is the public half of a
+A family's file contains the mechanism, its sensitivity, its worst-case neighbours, what a budget buys (the lift), the
+defaults and the printed guarantee. The mechanism consists of ``measure``, the only access to private data, and
+``pick``, which is public. ``method`` defines all of these, and ``selection`` defines a selector's input. ``rounds``
+divides a budget. ``planner`` predicts what a run costs and how well it can choose. ``choosing`` is the public half of a
 selection, which an auditor repeats. Looking up a method or its cost loads NumPy, but not SciPy, OpenDP or PyTorch.
 """
 
@@ -58,10 +58,11 @@ class _Methods(UserDict[str, Method]):
 
 METHODS: Final = _Methods()
 MAX_NOISE_TO_CLIP_RATIO = 0.67
-"""Largest noise on class means, in clip radii per axis, at which means describe a class better than its prompt does.
+"""Largest noise on class means with which ``auto`` selects by means rather than by votes.
 
-On the development data, means beat votes at 0.56 (two shots, epsilon 10). With a linear head they lose to votes at
-0.84 (ten shots, epsilon 1). Both comparisons were made without a centre and at equal budgets.
+The noise is the standard deviation of each coordinate, in clip radii. On the development data, selection by means is
+better than by votes at a noise of 0.56 (two shots, epsilon 10). With a linear head it is worse at 0.84 (ten shots,
+epsilon 1). Both comparisons were made without a centre and at equal budgets.
 """
 
 

@@ -1,4 +1,4 @@
-"""Count the private records near each first candidate once. Every later selection is free (SecPE).
+"""Count once how many private records are near each of the first candidates. All later selections are free (SecPE).
 
 Private records are counted in cells around public anchors. The anchors are the first candidates or the cluster
 centres of these. Each record counts for the cell of the nearest anchor of its class. A record that holds secrets
@@ -49,11 +49,11 @@ from pcevolve.public.selectors.votes import (
 )
 
 LEAST = 1e-9
-"""Lower limit of a cell's noisy count, so that its logarithm exists. Candidates in such a cell rank last."""
+"""Lower limit of a cell's noisy count, so that its logarithm exists. Candidates in a cell with this count rank last."""
 CLEAR: Final = 2.0
 """The smallest expected count of an average cell, in standard deviations of the noise."""
 FEWEST: Final = 12
-"""The smallest number of cells. With fewer, selection hardly differs from chance at any noise (decision 42)."""
+"""The smallest number of cells per class. With fewer, selection hardly beats chance at any noise (decision 42)."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,8 @@ def _best(cells: FloatArray, anchors: FloatArray, inputs: SelectionInput, target
     scores = np.log(np.maximum(cells[near], LEAST) / inhabitants)
     # Sorting by logarithm plus Gumbel noise equals a draw without replacement with these weights.
     scores += inputs.random(target).gumbel(size=len(eligible))
-    # If there are fewer candidates than wanted, the drawn order repeats. This is public and the same on every machine.
+    # If there are fewer candidates than wanted, the candidates repeat in the drawn order. This order is public and the
+    # same on every machine.
     return np.resize(eligible[np.argsort(-scores, kind="stable")], inputs.wanted)
 
 
@@ -129,9 +130,10 @@ def nearest_anchors(
         pool: The embeddings of a class's candidates, float64 ``(candidates, d)``.
         eligible: The indices of the usable candidates.
         anchors: float64 ``(anchors, d)``, all finite.
-        around_firsts: True if the anchors are the first eligible candidates. No search is needed for these.
+        around_firsts: True if the anchors are the first eligible candidates, which then need no search.
     """
-    # Only for float32: two different float64 numbers can have a distance of 0 in float64 arithmetic.
+    # The search is left out for float32 only, because two different float64 numbers can have a distance of 0 in float64
+    # arithmetic.
     known = find_firsts_of_equals(anchors if around_firsts and are_single(anchors) else anchors[:0])
     searched = nearest_of_some(pool, eligible[len(known) :], anchors, 1)[:, 0]
     return np.concatenate([known, searched])
@@ -161,12 +163,12 @@ def _sizes(inputs: SelectionInput) -> IntArray:
 
 
 def choose_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
-    """Return the default number of cells of each class, chosen so that the average count is clear of the noise.
+    """Return the default number of cells of each class, chosen so that the average count exceeds the noise.
 
     This holds even if every text contains a secret.
 
     Args:
-        share: The remaining share of the vote of a text with a secret, in [0, 1] (``dp.attacks.secret_share``).
+        share: The share of its vote that a text with a secret keeps, in [0, 1] (``dp.attacks.secret_share``).
         initial: The number of first candidates of each class.
     """
     # Nominal shots and the plan's noise are public. A number that depends on the private counts would cost budget.

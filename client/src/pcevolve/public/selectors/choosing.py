@@ -47,7 +47,7 @@ def choose_renditions(plan: PublicPlan, appearance: Receipt | None) -> tuple[Ren
 
 
 TOGETHER = 64
-"""Largest number of images that are decoded at a time: 200 MB of pixels at 1024 x 1024."""
+"""Largest number of images that are decoded at a time. Their pixels take 200 MB at 1024 x 1024."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,7 +82,7 @@ class Chooser:
             # Pools are compared by identity, because comparing their contents costs more than building the inputs.
             if (known, seen) == (iteration, wanted) and shown is pool:
                 return all_inputs
-        # Unless earlier candidates stay eligible, their embeddings would only occupy memory.
+        # If earlier candidates can no longer be chosen, their embeddings would only occupy memory.
         if self.plan.method.pool != "all":
             self._forget_others(pool)
         self._shown[:] = wanted
@@ -136,7 +136,8 @@ class Chooser:
             gaps = [distance_to_released_means(measured, inputs, picked) for inputs, picked in shown]
             # One ruler for both renditions, because steps of different lengths cannot be compared.
             near = all_inputs[0].ruler(measured).count_steps(np.array(gaps))
-            # At equal distances images stay unchanged, so that the run and the audit break the tie in the same way.
+            # If both renditions are equally near, images stay unchanged, so that the run and the audit break the tie in
+            # the same way.
             best, values = (picks[1], MATCHED) if near[1] < near[0] else (picks[0], AS_IS)
         named = zip(self.plan.labels, best, strict=True)
         return tuple(name_choice(label, pool.candidates, indices) for label, indices in named), values
@@ -158,8 +159,8 @@ class Chooser:
         taken = int(receipt.values == MATCHED)
         picks = [self.selector.pick(measured, inputs) for inputs in all_inputs]
         gaps = [distance_to_released_means(measured, *each) for each in zip(all_inputs, picks, strict=True)]
-        # Another machine may compute slightly different distances. If the two intervals overlap, that machine could
-        # have chosen either rendition.
+        # Another machine may compute slightly different distances. If the intervals of both renditions overlap, that
+        # machine could have chosen either rendition.
         fewest, most = all_inputs[0].ruler(measured).bound_steps(np.array(gaps))
         nearer = fewest[1] < most[0] if taken else most[1] >= fewest[0]
         return bool(nearer) and self.selector.is_picked(measured, all_inputs[taken], picked)
@@ -254,7 +255,7 @@ def find_frame(plan: PublicPlan, encoder: Encoder) -> PublicFrame | None:
     """Return the public frame that a plan names, or None if it names none.
 
     Raises:
-        ModelError: The encoder comes with another frame.
+        ModelError: The encoder's frame is not the one that the plan names.
     """
     if plan.encoder.frame is None:
         return None

@@ -1,7 +1,7 @@
 """Choices that follow from a measurement, and an auditor's check of these choices on another machine.
 
-Distances are compared in steps (``geometry.ruler``). Within one step the first candidate wins. An auditor's
-machine counts the same steps, except for distances near the edge of a step. Only such distances may lead to
+Distances are compared in steps (``geometry.ruler``). If two distances are within one step, the first candidate wins. An
+auditor's machine counts the same steps, except for distances near the edge of a step. Only such distances may lead to
 different choices.
 """
 
@@ -47,7 +47,7 @@ def repeats(picked: IntArray, distinct: int) -> bool:
 
 @dataclass(frozen=True)
 class Order:
-    """An order of candidates by a number, lowest first, as far as all machines agree on it.
+    """An order of candidates by a number, lowest first. The order is known as far as all machines agree on it.
 
     Attributes:
         low: float64 ``(n,)``, the smallest numbers that a machine may compute.
@@ -61,24 +61,24 @@ class Order:
     first: IntArray
 
     def surely_before(self, place: int) -> NDArray[np.bool_]:
-        """Mark candidates that precede this one on every machine, bool ``(n,)``."""
+        """Mark candidates that precede the candidate at ``place`` on every machine, bool ``(n,)``."""
         earlier = np.arange(len(self.low)) < place
         # A tie on every machine: both bounds are equal, or the candidates have the same bytes. The index then decides.
         tied = (self.high == self.low[place]) | (self.first == self.first[place])
         return np.asarray((self.high < self.low[place]) | (tied & earlier))
 
     def could_be_among(self, most: int) -> NDArray[np.bool_]:
-        """Mark candidates that certainly have fewer than ``most`` predecessors, bool ``(n,)``."""
-        # Another candidate certainly precedes this one only if its highest value is below this one's lowest value.
+        """Mark candidates that fewer than ``most`` others certainly precede, bool ``(n,)``. A machine may keep them."""
+        # A candidate certainly precedes another only if its highest value is below the other's lowest value.
         return self._count(self.high, self.low) < most
 
     def are_among(self, most: int) -> NDArray[np.bool_]:
-        """Mark candidates that have fewer than ``most`` possible predecessors, bool ``(n,)``."""
+        """Mark candidates that fewer than ``most`` others possibly precede, bool ``(n,)``. Every machine keeps them."""
         # A candidate whose low and high differ is counted as its own possible predecessor, so it is subtracted again.
         return self._count(self.low, self.high) - (self.low < self.high) < most
 
     def _count(self, of: FloatArray, against: FloatArray) -> IntArray:
-        """Return how many numbers of ``of`` precede each number of ``against``, int64 ``(n,)``. Indices decide ties."""
+        """Return how many numbers of ``of`` precede each number of ``against``, int64 ``(n,)``. Ties go by index."""
         places = np.arange(len(of))
         # Among equal numbers ``against`` sorts first, so no candidate precedes itself.
         order = np.lexsort((np.repeat([0, 1], len(of)), np.tile(places, 2), np.concatenate([against, of])))

@@ -28,13 +28,17 @@ from pcevolve.public.selectors.selection import (
 
 
 def mark_passing(distance: FloatArray, own: int) -> NDArray[np.bool_]:
-    """Apply the contrastive filter: True if the own class's centre is strictly the nearest, bool ``(candidates,)``.
+    """Apply the contrastive filter: True if a candidate is strictly nearest to its own class's centre.
+
+    Returns:
+        bool ``(candidates,)``.
 
     Source: PCEvolve, equation 1.
     """
     # If there is no other class, ``initial`` lets all candidates pass.
     others = np.delete(distance, own, axis=1).min(axis=1, initial=np.inf)
-    # Strictly nearer, as published: a candidate at equal distances gives no information about its class.
+    # Strictly nearer, as published: a candidate that is equally near to two centres gives no information about its
+    # class.
     return np.asarray(np.isfinite(distance).all(axis=1) & (distance[:, own] < others))
 
 
@@ -43,7 +47,7 @@ def similarity(near: FloatArray, tau: float) -> FloatArray:
 
     Source: PCEvolve, equation 3.
     """
-    # At equal distances the published formula divides 0 by 0. All candidates are then equally good.
+    # If all candidates are equally far, the published formula divides 0 by 0. All of them are then equally good.
     spread = np.ptp(near) if len(near) else 0.0
     return np.exp(-tau * (near - near.min()) / spread) if spread > 0 else np.ones(len(near))
 
@@ -121,15 +125,16 @@ def class_centres(private: PrivateEmbeddings, inputs: SelectionInput) -> FloatAr
 
 
 def exponential_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """Return the lift if the best tenth has utility 1 and the rest 0, drawn with ``exp(ε u / 2)``."""
+    """Return the lift of a draw by ``exp(ε u / 2)`` if the utility u is 1 for the best tenth and 0 for the rest."""
     return drawn_lift(float(events[0].value) / 2, best_tenth(scope.candidates), scope)
 
 
 def moving_centres(relation: Relation) -> WorstCase:
-    """Return neighbours that move one class's centre from east to west.
+    """Return neighbouring datasets between which one class's centre moves from east to west.
 
-    If the unit changes its class, the other class's centre moves back from west to east. One candidate in four becomes
-    worse and three become better. Both the score and the normalisation of a draw then change against this candidate.
+    If the unit that differs changes its class, the other class's centre moves back from west to east. One candidate in
+    four becomes worse and three become better. Both the score of this candidate and the sum by which its probability is
+    divided then change to its disadvantage.
     """
     east, west, between = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.0)
     beyond_east = (0.3, 0.0)  # its mean with west is east

@@ -1,8 +1,8 @@
 """Joint-vote exponential mechanism (method ``jvem``): images vote for tuples of one candidate per class.
 
-An image's vote for a tuple lies in [0, 1] and depends only on this image and public data. Half of the vote is given
-if the prototype of the image's class is close to the image. The other half is given if this prototype is closer
-than the prototypes of all other classes.
+An image's vote for a tuple lies in [0, 1] and depends only on this image and public data. Half of the vote is given if
+the tuple's candidate for the image's class is close to the image. The other half is given if this candidate is closer
+to the image than the tuple's candidates for all other classes.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ from pcevolve.public.selectors.votes import ONE_VOTE
 # are computed for every tuple.
 BLOCK = 3
 """Largest number of classes that vote together. The number of tuples is the product of the sizes of their pools."""
-# Time and memory grow with the tuples, for each private image. Of more tuples, a public random sample is voted on.
+# For each private image, time and memory grow with the number of tuples. If there are more, the images vote on a public
+# random sample.
 MOST_TUPLES = 20_000
 CLOSE_SHARE = Fraction(15, 100)
-"""m, the share of a class's candidates that count as close to an image. A fraction gives their exact number."""
+"""m, the share of a class's candidates that count as close to an image. The fraction makes their number exact."""
 CLOSE_WORTH = 0.5
 """α, the part of a vote that closeness earns. A multiple of 2**-22 keeps sums of votes exact."""
-# The paper's number of iterations, which is also the default of PCEvolve here.
+# The PCEvolve paper's number of iterations, which is also the default of PCEvolve here.
 MOST_ROUNDS = 20
 
 
@@ -103,8 +104,8 @@ def sum_votes_for_tuples(
 def vote_for_tuples(near: Sequence[FloatArray], own: int, tuples: IntArray) -> FloatArray:
     """Return one image's votes, float64 ``(tuples,)`` in [0, 1].
 
-    If several candidates tie for the last close place, the first one in the pool gets it. Equal distances to two
-    prototypes do not count as closer.
+    If several candidates tie for the last close place, the first one in the pool gets it. A candidate that is only as
+    close as another class's candidate does not count as closer.
 
     Args:
         near: For each class of the block, the distances to its candidates. Those of unusable candidates are not
@@ -140,7 +141,7 @@ def joint_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
 
 def choose_rounds(budget: Budget, scope: Scope) -> int:
-    """Return ``T = clip(floor(epsilon K / 30), 1, 20)`` under replace-one, and with 15 instead under add-remove."""
+    """Return ``T = clip(floor(epsilon K / 30), 1, 20)`` under ``replace-one``. Under ``add-remove``, 15 replaces 30."""
     # A draw under replace-one costs twice as much as under add-remove, so half as many rounds are affordable.
     share = Fraction(30 if scope.relation == "replace-one" else 15)
     return min(max(int(budget.epsilon * scope.shots / share), 1), MOST_ROUNDS)

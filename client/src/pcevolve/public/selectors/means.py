@@ -1,4 +1,4 @@
-"""DP class means (method ``dp-means``): the mean embedding of each class is released once, and all choices follow.
+"""DP class means (method ``dp-means``): each class's mean embedding is released once, and all choices follow from it.
 
 The frame of reference (centre, axes, clip radius) is public: it is made from public images or from the synthetic
 candidates of the first round. In this frame an image is a point in a ball of radius R, and a class is represented
@@ -35,7 +35,7 @@ BEST_SHARE = 0.1
 REPULSION = 0.5
 """Weight of the nearest other class's mean, which repels candidates. At 1 and above, outliers would win."""
 STRAY = 2.0**50
-"""Penalty for a candidate that is nearer to another class's mean. It exceeds any other score and is exact."""
+"""Penalty for a candidate that is nearer to another class's mean than to its own. It exceeds every other score."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Means:
         """Release class means in the public frame ``centre, axes``, which is stored with them (see ``means_of``).
 
         One event pays for all sums at once. Two events pay for a centre and for deviations from it. As the budget
-        approaches zero, a class's mean approaches the mean of the class's candidates.
+        approaches zero, a class's released mean approaches the mean of the class's candidates.
         """
         # The frame is computed from public candidates before any private point is read. The sensitivity holds in
         # any frame.
@@ -108,9 +108,9 @@ def means_of(measured: Measurement) -> FloatArray:
 def aims_of(measured: Measurement) -> FloatArray:
     """Return the points at which choices aim, float64 ``(classes, k)``: the means, with stretched deviations.
 
-    Clipping deviations to half the radius shrinks them by about this factor, and candidates near the centre are
-    typical of no class. On the development sets, stretching raised the share of correct classes among unlabelled
-    real candidates by 1.6 to 6.4 points (decision 20).
+    Clipping shrinks deviations to about half their length. The stretching undoes this, because candidates near the
+    centre are typical of no class. On the development sets, stretching raised the share of correct classes among
+    unlabelled real candidates by 1.6 to 6.4 points (decision 20).
     """
     if "means" in measured:
         return np.asarray(measured["means"])
@@ -129,7 +129,7 @@ def distance_to_released_means(
 
 
 def rank(squared: FloatArray, own: int, ruler: Ruler) -> IntArray:
-    """Order candidates: those nearest to their own class's mean first, then by nearness and distinctness.
+    """Order candidates by score: those that are nearer to their own class's mean than to any other come first.
 
     Args:
         squared: float64 ``(candidates, classes)``, squared distances to the released means.
@@ -142,7 +142,7 @@ def rank(squared: FloatArray, own: int, ruler: Ruler) -> IntArray:
 
 
 def score(steps: FloatArray, repelled: FloatArray, own: int) -> FloatArray:
-    """Return the scores of candidates, float64 ``(candidates,)``, in half steps and exact. Lower is better.
+    """Return the scores of candidates, float64 ``(candidates,)``, in exact multiples of half a step. Lower is better.
 
     Args:
         steps: float64 ``(candidates, classes)``, distances. Only the column of the candidates' own mean is used.
@@ -162,7 +162,7 @@ def spread(points: FloatArray, count: int, ruler: Ruler) -> IntArray:
 
     Args:
         points: float64 ``(n, k)``, best first. The better point wins a tie.
-        count: The largest number of points to choose. None is chosen twice.
+        count: The largest number of points to choose. No point is chosen twice.
     """
     # All gaps are infinite at first, so the best candidate is chosen first.
     gap = np.full(len(points), np.inf)
@@ -222,7 +222,7 @@ METHOD = Method(
     # below. The guarantee above is for all sums at once, which is R. ``sums`` proves both.
     sensitivity=Sensitivity(deviation_sum_sensitivity, "clip radii R"),
     worst_case=moving_vote,
-    # No round by default: three rounds added 1.6 ± 1.2 points over 50 pairs (docs/results/worth.md), and they send
+    # No rounds by default: three rounds added 1.6 ± 1.2 points over 50 pairs (docs/results/worth.md), and they send
     # images back.
     rounds=always(0),
     prototypes=10,

@@ -76,8 +76,8 @@ def could_be_spread(
         indices: int64 ``(picks,)``, in the order of the picks.
 
     Returns:
-        True if each pick may be as far from the earlier picks as every candidate that was certainly available
-        instead.
+        True if, on some machine, each pick is at least as far from the earlier picks as every other candidate that was
+        certainly available.
     """
     fewest, most = np.full((2, len(points)), np.inf)
     left = np.ones(len(points), dtype=bool)

@@ -58,7 +58,7 @@ class Schedule:
     Attributes:
         start: The degree in the first iteration.
         end: The degree in the last iteration, or the lower limit if there is a ``step``.
-        step: Decrease per iteration (PCEvolve). None gives a straight line from ``start`` to ``end`` (PE).
+        step: Decrease per iteration (PCEvolve). With None, the degree changes linearly from ``start`` to ``end`` (PE).
     """
 
     start: float
@@ -86,7 +86,7 @@ def always(iterations: int) -> Rule:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How much one privacy unit can change the query behind a selector's draws.
+    """How much one privacy unit can change the result of a selector's query, before noise.
 
     Attributes:
         of: The sensitivity under a neighbour relation. For Gaussian noise, it is the L2 norm of the change. For
@@ -120,12 +120,12 @@ class Method:
         blanks: Default shares of a text's words that are blanked when it is varied.
         initial: Text-to-image candidates, in multiples of the dataset's size (see ``initial_for``).
         pool: Which earlier candidates may be chosen, beside the latest generation.
-        variations: Default number of variations of each place in the dataset, in a round.
+        variations: Default number of variations for each image of the dataset in a round.
         keep: Whether the dataset is the last population or is selected from all candidates.
-        appearance: Whether the dataset is given the private images' appearance, which a first access releases if
-            noise allows. With ``auto`` the released classes decide.
-        centre_first: The guarantee of a run that releases a centre of all classes before their deviations from it.
-            Such a release is the default of a method with this text. Empty for a method that releases no means.
+        appearance: Whether the dataset is given the private images' appearance, which a first access releases unless
+            noise would blur it. With ``auto`` the released classes decide.
+        centre_first: The guarantee of a run that releases a centre of all classes before their deviations from it. A
+            method with this text releases a centre by default. The text is empty for a method that releases no means.
         final_selection_queries_data: Whether the selection of the dataset reads the private data once more, after
             all rounds.
         varies: False for text-to-image alone, which cannot vary prototypes.
@@ -213,8 +213,9 @@ class Method:
 
         Args:
             calibration: ``tight``, or ``published`` for the paper's calibration.
-            appearance: The appearance mode. With ``as-is`` there is no iteration 0. None uses the method's mode.
-            centre_first: Whether a centre is released before class means. None uses the method's default.
+            appearance: The appearance mode. With ``as-is`` there is no iteration 0. With None, the method's own mode
+                applies.
+            centre_first: Whether a centre is released before class means. With None, the method's default applies.
             class_counts: Whether the numbers of units by class are released before the first votes.
 
         Raises:
@@ -263,7 +264,7 @@ class Method:
         return next(count for count in range(most, 0, -1) if candidates % count == 0)
 
     def initial_for(self, candidates: int, variations: int) -> int:
-        """Return the default number of first candidates per class: survivors plus their variations, or a multiple."""
+        """Return the default number of first candidates per class: survivors and their variations, or a multiple."""
         return candidates * (1 + variations if self.pool == "survivors" else self.initial)
 
     def plan_events(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:
@@ -281,7 +282,8 @@ class Method:
             centre_first=plan.centre_first,
             class_counts=plan.class_counts,
         )
-        # A selection that follows from an earlier release is free. A control method has no release and draws uniformly.
+        # A selection that follows from an earlier release is free. A control method makes no release and draws
+        # uniformly.
         free = FREE if self.selector is not None else Event("uniform")
         return {t: paid.get(t, (free,)) for t in plan.releases}
 
@@ -327,7 +329,7 @@ class Method:
                     prior=in_full(plan.secrecy.prior), bound=plan.secrecy.bound, most=plan.secrecy.most
                 )
             )
-        # Stated only if δ makes a difference. At δ = 0 the sum equals the printed ε.
+        # Stated only if the ε at this δ is smaller than the sum of pure ε. Otherwise the printed ε equals the sum.
         pure = pure_epsilon(events)
         if pure and epsilon(events, plan.privacy.delta) < pure:
             parts.append(COMPOSED.format(delta=in_full(plan.privacy.delta), pure=format_loss(float(pure))))

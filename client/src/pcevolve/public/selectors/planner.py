@@ -1,4 +1,4 @@
-"""Plan a run's cost and worth before any budget is spent, from public numbers only.
+"""Predict what a run costs and how well it can choose, from public numbers only, before any budget is spent.
 
 >>> describe_lift(lift=0.12, chance=0.1)
 'indistinguishable from random choice'
@@ -28,21 +28,21 @@ VERDICTS = (
 CHANCE = "indistinguishable from random choice"
 CHANCE_FACTOR = 1.5
 USE_MORE = "use more shots or a larger epsilon, or --method t2i, which spends nothing"
-"""Advice for a selection that noise hides."""
+"""Advice if noise makes the selection hardly better than chance."""
 
 
 @dataclass(frozen=True)
 class SecretPlan:
-    """A run's promise for declared secrets, and the remaining weight of texts that hold a secret.
+    """A run's promise for declared secrets, and the weight that texts with a secret keep.
 
     Attributes:
         prior: p, the probability of guessing a secret before the release.
         bound: r, the largest probability of guessing the secret after the release.
         most: The largest number of texts that hold one secret.
         mu: η. The run is μ-GDP for the value of a secret.
-        share: The remaining share of the vote of a text with a secret, in [0, 1].
+        share: The share of its vote that a text with a secret keeps, in [0, 1].
         cells: The number of cells of each class.
-        success: r for each of several p, for this run alone.
+        success: The smallest r that this run alone guarantees, for each of several p.
     """
 
     prior: float
@@ -56,7 +56,7 @@ class SecretPlan:
 
 @dataclass(frozen=True)
 class BudgetPlan:
-    """The price and the worth of a run.
+    """What a run costs, and how well it can choose.
 
     Attributes:
         events: All planned events on the private data. Equal events are merged.
@@ -66,7 +66,7 @@ class BudgetPlan:
         totals: ε of the run under each accountant. None if the accountant proves no ε.
         within_budget: Whether the run may start. Only a published calibration can exceed the budget.
         lift_top10: Probability that a prototype is of the best tenth of the candidates, under an ideal utility.
-        noise_multiplier: Standard deviation of Gaussian noise over L2 sensitivity. None for other methods.
+        noise_multiplier: Standard deviation of Gaussian noise over L2 sensitivity. None if the method adds none.
         secrets: The promise for declared secrets. None for a method that does not support secrets.
     """
 

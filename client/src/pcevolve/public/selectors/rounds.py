@@ -56,21 +56,30 @@ class Scope:
 Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
 """The events of each round 1..T. A round is one transaction for all classes."""
 Calibration: TypeAlias = Callable[[Budget, Scope], Rounds]
-"""Returns the events of each round that a budget pays for. Without rounds there are no events."""
+"""Returns, for each round, the events that a budget pays for. Without rounds there are no events."""
 
 
 CENTRE_SHARE = 0.2
-"""The centre's share of the means' budget, as 1/z². A mean over all classes needs only a small share."""
+"""Share of the budget of class means that pays for the centre, in 1/z² (z is the noise multiplier).
+
+A mean over all classes needs only a small share.
+"""
 COUNT_SHARE = 0.1
-"""The class counts' share of the first round's budget, as 1/z². One number per class needs less than the votes."""
+"""Share of the first round's budget that pays for the class counts, in 1/z².
+
+One number per class needs a smaller share than the votes.
+"""
 APPEARANCE_SHARE = 0.2
-"""The appearance's share of a Gaussian run's budget, as 1/z². A mean over all classes needs only a small share."""
+"""Share of a Gaussian run's budget that pays for the appearance, in 1/z². A mean over all classes needs little."""
 BLURRED_APPEARANCE = 0.2
-"""Noise on an appearance's numbers above which it is not worth its price. Dark and light differ by 1."""
+"""Noise on each number of an appearance (standard deviation) above which an appearance is not worth its price.
+
+On this scale, dark and light differ by 1.
+"""
 
 
 def divide(event: Event, share: float) -> tuple[Event, ...]:
-    """Split a Gaussian access into two. The first gets ``share`` of its budget, as 1/z². A free access is not split.
+    """Split a Gaussian access into two. The first gets ``share`` of the budget, in 1/z². A free access is not split.
 
     With noise multipliers ``z / sqrt(s)`` and ``z / sqrt(1 - s)`` the sum of ``1/z²`` is unchanged. The cost of
     adaptively composed Gaussian accesses depends only on this sum, under both μ-GDP and zCDP.
@@ -93,8 +102,7 @@ def pay_for_class_counts(rounds: Rounds) -> Rounds:
     """Split the first round's access into one for class counts and one for votes, at the same total price.
 
     Source: Lin et al. 2024, Algorithm 3, which first estimates the counts of unbalanced data. That algorithm uses the
-    Laplace mechanism. Here the noise is Gaussian, because Gaussian noise composes
-    with the noise of the votes.
+    Laplace mechanism. Here the noise is Gaussian, because it then composes with the noise of the votes.
     """
     return tuple(
         tuple(part for event in events for part in (divide(event, COUNT_SHARE) if not place else (event,)))
@@ -147,7 +155,9 @@ def free_draws(budget: Budget, scope: Scope) -> Rounds:
 
 
 def exponential_per_class(budget: Budget, scope: Scope) -> Rounds:
-    """Return one exponential draw per class and round with an exact pure ε / (T C). Each draw reads all classes' data.
+    """Return one exponential draw per class and round, each at a pure ε of exactly ε / (T C).
+
+    Each draw reads the data of all classes.
 
     Source: PCEvolve, Algorithm 1, line 1.
     """
@@ -159,12 +169,13 @@ def exponential_per_class(budget: Budget, scope: Scope) -> Rounds:
 
 
 def exponential_draws(draws: int) -> Calibration:
-    """Return a calibration of ``draws`` accesses per round, each for all classes, with the largest bounded range."""
+    """Return a calibration of ``draws`` accesses per round for all classes, at the largest affordable bounded range."""
 
     def rounds(budget: Budget, scope: Scope) -> Rounds:
         if scope.iterations == 0:
             return ()
-        # The range must cover all draws of the run. A range for one round would let every round spend the same budget.
+        # The range must cover all draws of the run. A range computed for the draws of one round would let every round
+        # spend the budget again.
         largest = largest_bounded_range(budget, draws * scope.iterations)
         return ((Event("exponential", str(largest), draws),),) * scope.iterations
 
@@ -172,7 +183,7 @@ def exponential_draws(draws: int) -> Calibration:
 
 
 def gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
-    """Return one Gaussian access per round for all classes, with the smallest multiplier that fits.
+    """Return one Gaussian access per round for all classes, with the smallest noise multiplier that fits the budget.
 
     Raises:
         UsageError: δ is 0.
@@ -193,14 +204,14 @@ def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
 
 
 def published_gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
-    """Return Private Evolution's common loose split: ``σ = sqrt(2 ln(1.25/δ)) / (ε/T)`` at a sensitivity of 1.
+    """Return Private Evolution's usual loose calibration: ``σ = sqrt(2 ln(1.25/δ)) / (ε/T)`` at a sensitivity of 1.
 
     The multiplier is σ over the true sensitivity, so the accountants give the actual loss of this noise.
 
     Raises:
         UsageError: δ is 0.
 
-    Source: PCEvolve, Definition 3.2, for the step.
+    Source: PCEvolve, Definition 3.2, for the noise of one round.
     """
     if scope.iterations == 0:
         return ()
@@ -225,12 +236,15 @@ def best_tenth(candidates: int) -> int:
 
 def uniform_lift(events: tuple[Event, ...], scope: Scope) -> float:
     """Return the lift of a uniform draw: the best tenth's share of the candidates. It is 0.1 for multiples of ten."""
-    # Other lifts are compared with this number. With fifteen candidates the best tenth is two, which is more than 0.1.
+    # Other lifts are compared with this number. With fifteen candidates the best tenth has two, and the lift is 0.13.
     return best_tenth(scope.candidates) / scope.candidates
 
 
 def drawn_lift(advantage: float, favoured: int, scope: Scope) -> float:
-    """Return the probability of the best tenth if ``favoured`` candidates have odds ``e^advantage`` and others 1."""
+    """Return the probability that a draw is from the best tenth.
+
+    ``favoured`` candidates of the best tenth have the odds ``e^advantage``, and all other candidates have the odds 1.
+    """
     best = best_tenth(scope.candidates)
     unit = math.exp(-advantage)  # odds relative to the favoured cannot overflow
     good = favoured + (best - favoured) * unit

@@ -40,8 +40,8 @@ class PrivateEmbeddings:
         embeddings: Finite ``(images, d)``.
         targets: int64 ``(images,)``, the indices of their classes.
         units: int64 ``(images,)``. Equal numbers belong to one privacy unit.
-        caps: float64 ``(images,)`` in [0, 1], the share of its vote that an item keeps because of its secrets. None
-            if all items keep their vote.
+        caps: float64 ``(images,)`` in [0, 1], the share of its vote that an item keeps despite its secrets. None if all
+            items keep their vote.
     """
 
     embeddings: Embeddings
@@ -63,7 +63,7 @@ class PrivateEmbeddings:
         return np.ones(len(self)) if self.caps is None else round_down(self.caps)
 
     def norm_shares(self, votes: IntArray) -> FloatArray:
-        """Return weights of images that bound the L2 norm of a unit's vector of votes by 1.
+        """Return a weight for each image, so that a unit's vector of votes has an L2 norm of at most 1.
 
         Args:
             votes: int64 ``(images, q)``, the entries of a vector over all classes for which each image votes.
@@ -88,7 +88,7 @@ class SelectionInput:
     Attributes:
         pools: The candidates' embeddings of each class, float64 ``(candidates, d)``. A row that is not finite belongs
             to an unusable candidate.
-        wanted: Number of candidates of each class to choose.
+        wanted: Number of candidates to choose from each class.
         iteration: From 1. The choice of the dataset has the number ``iterations + 1``.
         iterations: Number of rounds.
         seed: Seed of public randomness.
@@ -101,8 +101,8 @@ class SelectionInput:
         cells: Largest number of cells of each class. None for a cell around every first candidate.
         first: Number of first candidates of each class. None if all candidates are first candidates.
         drawn: Whether a selector that normally keeps the best candidates draws by votes instead.
-        noise_factor: Standard deviation of the release's noise over that of the noise that its events pay for. It is
-            above 1 if several owners add shares of noise.
+        noise_factor: Ratio of the noise in the release to the noise that its events pay for (standard deviations). It
+            is above 1 if several owners add shares of noise.
     """
 
     labels: tuple[str, ...]
@@ -226,7 +226,7 @@ class Selector(Protocol):
         """Return True if a recorded measurement has a form that ``measure`` could have released.
 
         Args:
-            inputs: The input. Several renditions are joined.
+            inputs: The input. The inputs of several renditions are joined.
         """
         ...
 
@@ -249,8 +249,8 @@ def single_event(events: Events) -> Event:
 
 
 def require_mechanism(event: Event, mechanism: str, accesses: int = 1) -> None:
-    """Refuse an event of another mechanism, or with another number of accesses (``ValueError``)."""
-    # The ledger charged this event. Noise of another kind would not be what was paid for.
+    """Refuse an event with a mechanism or a number of accesses other than these (``ValueError``)."""
+    # The ledger charged this event. Any other noise would not be what was paid for.
     if event.mechanism != mechanism or event.count != accesses:
         raise ValueError(
             f"an event '{event.mechanism}' x {event.count} does not pay for this selector's "
@@ -278,7 +278,7 @@ def deviation(event: Event, sensitivity: float) -> float:
 def moving_vote(relation: Relation) -> WorstCase:
     """Return a worst case: a unit of the first class moves from one candidate to the other, across the clipping ball.
 
-    The second class lies between both candidates, so its candidates win where those of the first class lose.
+    The second class lies between both candidates of the first class.
     """
     east, west, north = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.1)
     return WorstCase(

@@ -39,11 +39,20 @@ ROUNDING_SHARE = 1e-8
 """Share of the clip radius reserved for float64 rounding of the sums. For 10**5 images the rounding is far smaller."""
 
 LEAST_KEPT = 1 / 64
-"""Least noise kept in a coordinate, in steps of the frame. With less, rounding adds over a thirtieth of the noise."""
+"""Least standard deviation of the noise that shrinkage leaves in a coordinate, in steps of the frame.
+
+With less noise, rounding adds more than a thirtieth of it.
+"""
 CLIP_RADIUS = 1.0
-"""Norm to which the six numbers, measured from the middle, are clipped. Few images are extreme in more than four."""
+"""L2 norm to which an appearance's six numbers, measured from the middle, are clipped.
+
+Few images are extreme in more than four of the numbers.
+"""
 PRIOR_VARIANCE = 0.1
-"""Public guess of the variance between the owner's and the provider's appearance, to weigh a noisy mean."""
+"""Public guess of the variance of the difference between the private mean appearance and the provider's.
+
+It decides how much a noisy mean counts.
+"""
 
 
 @dataclass(frozen=True)
@@ -59,7 +68,7 @@ class AtOnce:
     event: Event
 
     def release(self, private: PrivateEmbeddings, noise: Noise) -> Measurement:
-        """Release ``means``, float64 ``(classes, k)``: noisy sums over nominal K, shrunk to the candidates' means."""
+        """Release ``means``, float64 ``(classes, k)``: noisy sums over nominal K, moved towards candidates' means."""
         require_mechanism(self.event, "gaussian")
         frame, inputs, prior = self.frame, self.inputs, typical_by_class(self.frame, self.inputs)
         # Points are clipped and summed before the noise is added. The later steps may depend on anything public.
@@ -70,12 +79,12 @@ class AtOnce:
 
     @property
     def doubts(self) -> dict[str, FloatArray]:
-        """Standard deviation of the noise in the release, float64 ``(k,)``. Digits far below are meaningless."""
+        """Standard deviation of the noise in the release, float64 ``(k,)``. Digits far below it are meaningless."""
         return {"means": self.frame.kept_noise(self._deviation)}
 
     @property
     def _deviation(self) -> float:
-        # The noise in the means of all owners' shares together, which may be more than the noise that is paid for.
+        # The noise in the means is the sum of all owners' shares. It may be larger than the noise that is paid for.
         return self._sigma * self.inputs.noise_factor / self.inputs.shots
 
     @property
@@ -164,13 +173,14 @@ class CentreFirst:
 
     @property
     def doubts(self) -> dict[str, FloatArray]:
-        """Standard deviations of the noise in the release, float64 ``(k,)``. Digits far below are meaningless."""
+        """Standard deviations of the noise in the release, float64 ``(k,)``. Digits far below them are meaningless."""
         middle, deviations = map(self.frame.kept_noise, self._deviations)
         return {"middle": middle, "deviations": deviations}
 
     @property
     def _deviations(self) -> tuple[float, float]:
-        # The noise in middle and deviations of all owners' shares together, which may be more than what is paid for.
+        # The noise in middle and deviations is the sum of all owners' shares. It may be larger than the noise that is
+        # paid for.
         inputs = self.inputs
         first, second = (sigma * inputs.noise_factor for sigma in self._sigmas)
         return first / (inputs.shots * len(inputs.labels)), second / inputs.shots

@@ -28,7 +28,7 @@ from pcevolve.public.selectors.selection import Measurement, SelectionInput, joi
 from pcevolve.public.selectors.sums import CentreFirst
 
 SIGNIFICANT = 4
-"""Digits of a large number on which machines agree, given embeddings of six digits."""
+"""Number of digits of a large figure in which machines agree, if their embeddings agree in six digits."""
 UNSURE = 1e-4
 """Largest difference between two machines in a figure before it is rounded.
 
@@ -37,7 +37,10 @@ The difference is relative for figures above 1, and absolute for smaller figures
 """
 STEP = 10.0**-DIGITS
 NEAREST = 1 / 4
-"""Share of a class's images that are nearest to it. If only a few images show the domain, this share contains them."""
+"""Share of a class's images that count as nearest to the class.
+
+If only a few images show the domain, this share contains them.
+"""
 Dataset = Mapping[str, Sequence[Candidate | Chosen]]
 
 
@@ -131,9 +134,10 @@ def find_figures(
 
 
 def find_alike(plan: PublicPlan, events: Events) -> float | None:
-    """Return the agreement from which on a dataset is called useful, if agreement alone decides; else None.
+    """Return the least agreement of a dataset that is called useful; None if agreement alone does not decide.
 
-    Agreement decides if several encoders selected, with no more noise than where this was measured.
+    Agreement decides if several encoders selected, and if the noise is at most the noise at which the limit
+    was measured.
 
     Args:
         plan: The plan of the run.
@@ -168,12 +172,13 @@ def classes_apart(measured: Measurement, inputs: SelectionInput, events: Events)
 def distances(
     measured: Measurement, inputs: SelectionInput, events: Events, points: Sequence[FloatArray]
 ) -> tuple[float, float] | None:
-    """Return the mean distance of a dataset's images to their class, in clip radii, and that of the nearest images.
+    """Return two mean distances to the class means, in clip radii: of a dataset's images, and of the nearest of them.
 
-    The nearest images are a quarter of each class. Without images the result is None.
+    The nearest images are the nearest quarter of each class. Without images the result is None.
 
-    Noise displaces a released class by a length that is public. The displacement is independent of the images, so the
-    squares add up. Its square is subtracted to estimate the distance to the true class mean.
+    Noise displaces a released class mean by a length that is public. The displacement is independent of the images, so
+    its square adds to the square of the true distance. This square is therefore subtracted, to estimate the distance to
+    the true class mean.
 
     Args:
         points: For each class, float64 ``(images, k)`` in the frame of the release. Rows that are not finite belong
@@ -221,7 +226,7 @@ def agree_by_words(
 
     Returns:
         The share, scaled to 0 for chance and 1 for all images, or None if there is one class or no image. The second
-        number is how much another machine may differ, because some images lie between two classes.
+        number is the largest difference to another machine's share, because some images lie between two classes.
     """
     classes, rows = len(points), np.concatenate(points)
     usable = np.isfinite(rows).all(axis=1)
@@ -248,8 +253,8 @@ def separability(points: Sequence[FloatArray]) -> float | None:
         points: For each class, float64 ``(images, d)``. Rows that are not finite belong to unusable images.
 
     Returns:
-        The share of images nearest to their own class, scaled to 0 for chance and 1 for all images. None if fewer than
-        two classes have two images.
+        The share of images that are nearest to the mean of their own class, scaled to 0 for chance and 1 for all
+        images. None if fewer than two classes have two images.
     """
     kept = [rows[np.isfinite(rows).all(axis=1)] for rows in points]
     # A single image of a class has no other images whose mean could be computed.

@@ -56,7 +56,7 @@ class ExactPicks(Selector, Protocol):
 def release_counts(
     counts: FloatArray, event: Event, name: str, inputs: SelectionInput, noise: Noise
 ) -> FloatArray:
-    """Release the counts of all classes together under the Gaussian noise that an event pays for.
+    """Release the counts of all classes together, with the Gaussian noise that an event pays for.
 
     Numbers are rounded to the noise's scale before they are recorded, because digits far below the noise could carry
     hidden messages.
@@ -80,9 +80,9 @@ class Votes(ExactPicks):
     """Gaussian noise on the histogram of all classes together, then resampling (``pe``) or ranking (``aug-pe``).
 
     A unit's vector of votes is non-negative and has an L2 norm of at most 1. The histogram's L2 sensitivity is
-    therefore 1 under ``add-remove`` and sqrt(2) under ``replace-one``, also if a label changes. The numbers of
-    units by class have the same sensitivity, because a unit's shares add up to 1. If there are two events, the
-    first pays for these numbers.
+    therefore 1 under ``add-remove`` and sqrt(2) under ``replace-one``, even if a label changes. The numbers of units by
+    class have the same sensitivities, because a unit's shares add up to 1. If there are two events, the first pays for
+    these numbers.
 
     Attributes:
         ranked: Whether the candidates with the most votes are picked, each once. The input's ``drawn`` overrides it.
@@ -115,7 +115,7 @@ class Votes(ExactPicks):
         return tuple(self._parents(part, inputs, target) for target, part in enumerate(parts))
 
     def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-        """Return True for a rounded number per candidate of all classes, and per class if counts were paid for."""
+        """Return True for a rounded number for each candidate, and for each class if class counts were paid for."""
         sizes = {"counts": len(inputs.labels), "votes": int(_starts(inputs)[-1])}
         paid = {name: event for (name, _), event in zip(self._queries(events), events, strict=True)}
         # One number for each candidate, usable or not, so that the length of the array carries no information.
@@ -153,7 +153,7 @@ class Votes(ExactPicks):
 
 @dataclass(frozen=True)
 class ExponentialVotes(ExactPicks):
-    """Draws by the votes themselves with probability proportional to ``exp(η votes)`` (method ``pe-em``).
+    """Draws candidates by votes without noise, with probability proportional to ``exp(η votes)`` (method ``pe-em``).
 
     A unit adds at most 1 vote to all classes together. One draw for each class is therefore η-bounded-range in
     total under ``add-remove``, where counts are monotone, and 2η-bounded-range under ``replace-one``. A round's
@@ -186,7 +186,7 @@ class ExponentialVotes(ExactPicks):
         return tuple(np.resize(drawn, inputs.wanted) for drawn in measured["chosen"])
 
     def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-        """Return True if each class has as many eligible candidates as draws were paid for."""
+        """Return True if the draws of each class are as many as were paid for, and are eligible candidates."""
         form = {"chosen": (np.int64, (len(inputs.labels), single_event(events).count))}
         return has_shape(measured, form) and are_eligible(measured["chosen"], inputs)
 
@@ -210,12 +210,12 @@ def count_units(private: PrivateEmbeddings, inputs: SelectionInput) -> FloatArra
 def cast_votes(private: PrivateEmbeddings, inputs: SelectionInput, count: int | None = None) -> IntArray:
     """Return the candidates for which each image votes, int64 ``(images, q)``, as indices into all pools.
 
-    The pools are concatenated, class after class. q is ``count`` or the input's number, but at most the number of
-    usable candidates of the smallest class.
+    The pools are concatenated, class after class. q is ``count`` or otherwise the input's number, and at most the
+    number of usable candidates in the class that has the fewest.
     """
     eligible = [inputs.eligible(target) for target in range(len(inputs.labels))]
-    # At most the number of usable candidates of the smallest class, so that every image has the same number of votes
-    # and the norm is the same everywhere.
+    # No class has fewer usable candidates than this number, so that every image has the same number of votes and the
+    # norm is the same everywhere.
     count = min(count or inputs.votes, *map(len, eligible))
     votes = np.empty((len(private), count), dtype=np.int64)
     for target, start in enumerate(_starts(inputs)[:-1]):
@@ -226,7 +226,7 @@ def cast_votes(private: PrivateEmbeddings, inputs: SelectionInput, count: int | 
 
 
 def count_votes(votes: IntArray, shares: FloatArray, inputs: SelectionInput) -> FloatArray:
-    """Sum the weights, float64 ``(images,)``, of the votes for each candidate."""
+    """Return the sum of the weights of the votes for each candidate; ``shares`` are float64 ``(images,)``."""
     # Each of an image's q votes has the image's weight. ``norm_shares`` has already bounded their norm.
     each = np.repeat(shares, votes.shape[1])
     return np.asarray(np.bincount(votes.ravel(), each, minlength=_starts(inputs)[-1]), dtype=np.float64)
@@ -268,7 +268,7 @@ def kept_votes(votes: float, sigma: float) -> float:
 
 def _spread(scope: Scope) -> tuple[int, float]:
     # Returns how many of the best tenth get votes, and how many votes each of them gets. With fewer shots than best
-    # candidates, each image votes for another candidate, which is the ideal case for the method.
+    # candidates, each image votes for a different candidate, which is the ideal case for the method.
     voted = min(best_tenth(scope.candidates), scope.shots)
     return voted, scope.shots / voted
 
@@ -352,7 +352,7 @@ AUG_PE = Method(
 """Augmented Private Evolution (Xie et al., ICML 2024, Algorithm 1): votes as in Private Evolution; the best are kept.
 
 The sizes are those that its authors use with chat APIs. L = 4, so the pool has four times the dataset's size: the
-survivors and three variations of each survivor. There are ten votes, and the last one selects the dataset. In the
-paper each word is blanked with probability one half in every round (0.6 on PubMed). Here exactly half of the words
+survivors and three variations of each survivor. The images vote ten times, and the last vote selects the dataset. In
+the paper each word is blanked with probability one half in every round (0.6 on PubMed). Here exactly half of the words
 are blanked.
 """
