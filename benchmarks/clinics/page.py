@@ -19,11 +19,11 @@ TITLES = {CELLS: "cells", XRAY: "X-rays"}
 HEADER = """# Several owners, one summed release
 
 Accuracy on held-out images (%) after training on 20 images per class, ± half a 95 % interval over ten seeds; mean of
-three judges that did not vote (`python -m benchmarks.clinics`). *Cells* are four kinds of blood cells, drawn by the
-bundled model. *X-rays* are two kinds, from a library of other images of the source. Each owner has ten images per
-class (with eight owners of cells five), under names without meaning. `dp-means`, replace-one, δ = 1e-5, one selection
-out of 80 candidates. *Summed* answers have masks; one owner may collude, so the noise of N owners has N/(N − 1) of one
-owner's variance. With *each its own noise*, noisy sums are averaged. *Pooled*: one owner has all images.
+three judges that did not vote (`python -m benchmarks.clinics`). The bundled model draws the *cells* (four kinds); the
+*X-rays* (two kinds) come from a library. Each owner has ten images per class (eight owners of cells: five), under names
+without meaning. `dp-means`, replace-one, δ = 1e-5. *Summed* answers have masks; one owner may collude, so the noise of
+N owners has N/(N − 1) of one owner's variance. With *each its own noise*, noisy sums are averaged. *Pooled*: one owner
+has all images.
 """
 DIFFERENCES = (
     ("four summed at ε = 1, less one at ε = 10", (4, "1", SUMMED), (1, "10", POOLED)),
@@ -126,7 +126,7 @@ On X-rays one owner alone is often lucky. Two owners gain nothing from masks, be
 """
 COST = """## Time and bytes
 
-A release of {owners:.0f} owners (four classes, 80 candidates, two accesses) takes {seconds:.2f} s of processor time for
-coordinator and slowest owner, {one_by_one:.2f} s for all owners on one core. An owner receives {question:.0f} kB and
-sends {answer:.1f} kB ({vector:.1f} kB of vectors). Embedding, disks, ticks of 0.5 s and the record are not counted.
+Without embedding, disks and ticks, a release of {owners:.0f} owners (four classes, 80 candidates, two accesses) takes
+{seconds:.2f} s of processor time for coordinator and slowest owner, {one_by_one:.2f} s for all owners. An owner
+receives {question:.0f} kB and sends {answer:.1f} kB ({vector:.1f} kB of vectors).
 """
