@@ -83,13 +83,15 @@ def _is_strange(row: Row, strange: float, uniform: float) -> bool:
 def choose_bounds(rows: Sequence[Row], rule: str, name: str) -> tuple[float, ...]:
     """Bounds at which the word is right often enough by a judge, and said of the most of what is worth it.
 
-    Of several that are equally good, those in the middle.
+    Of several that are equally good, those in the middle; the strictest if none is right often enough.
     """
     grid, is_useful = RULES[rule]
     said = np.array([[is_useful(row, *bounds) for row in rows] for bounds in grid])
     right = said & np.array([row["closed"][name] >= WORTH for row in rows])
     counts, rights = said.sum(axis=1), right.sum(axis=1)
     good = np.where((rights >= WANTED * counts) & (counts > 0), rights - 1e-3 * counts, -1)
+    if good.max() < 0:
+        return grid[-1]
     best = np.flatnonzero(good == good.max())
     return grid[best[len(best) // 2]]
 

@@ -19,7 +19,7 @@ from benchmarks.oracles.stops import share
 from benchmarks.prototypes import draw_top
 from benchmarks.selectors.yardsticks import RADIUS, sum_clipped
 from benchmarks.usefulness.second import cross_check
-from benchmarks.usefulness.second_rules import choose_bound
+from benchmarks.usefulness.second_rules import choose_bounds
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.geometry.frame import STEP, Frame
@@ -117,15 +117,41 @@ def test_a_second_look_agrees_where_both_encoders_see_the_same_difference():
     assert max(look_twice(opposite=True)) < -0.9
 
 
-def test_a_bound_is_the_least_at_which_the_word_is_right_in_95_of_100():
-    told = {"distance": 0.9, "words_agree": 0.69, "classes_apart": 5.0}
-    seen = [
-        {**told, "checks": [each, each], "closed": {"squeezenet": each}} for each in (0.3, 0.45, 0.6, 0.7)
+TOLD = {"distance": 1.0, "nearest": 0.5, "words_agree": 0.69, "classes_apart": 5.0}
+
+
+def seen(*worth: float, **changes: float) -> list[dict[str, object]]:
+    """Datasets whose agreement, and whose second look, is what they are worth."""
+    return [
+        {**TOLD, "agreement": each, "checks": [each, each], "closed": {"squeezenet": each}, **changes}
+        for each in worth
     ]
-    assert choose_bound(seen, "second look", "squeezenet") == 0.46
-    assert choose_bound(seen[:2], "second look", "squeezenet") == 1.0
-    for name, value in (("distance", 0.91), ("words_agree", 0.7), ("classes_apart", 4.9)):
-        assert choose_bound([{**each, name: value} for each in seen], "second look", "squeezenet") == 1.0
+
+
+@pytest.mark.parametrize(("rule", "strictest"), [("agreement", 0.96), ("second look", 0.96)])
+def test_a_bound_is_one_at_which_the_word_is_right_and_said_of_all_that_is_worth_it(rule, strictest):
+    (bound,) = choose_bounds(seen(0.3, 0.45, 0.6, 0.7), rule, "squeezenet")
+    assert 0.45 < bound <= 0.6
+    assert choose_bounds(seen(0.3, 0.45), rule, "squeezenet") == (strictest,)
+    for changes in ({"nearest": 0.76}, {"words_agree": 0.7}):
+        assert choose_bounds(seen(0.6, 0.7, **changes), rule, "squeezenet") == (strictest,)
+
+
+def test_a_second_look_says_nothing_where_noise_hides_the_classes_and_agreement_does():
+    hidden = seen(0.6, 0.7, classes_apart=4.9)
+    assert choose_bounds(hidden, "second look", "squeezenet") == (0.96,)
+    assert choose_bounds(hidden, "agreement", "squeezenet")[0] <= 0.6
+
+
+def test_of_two_looks_one_is_enough():
+    one, other = seen(0.9)[0], seen(0.9)[0]
+    alike, least = choose_bounds(
+        [{**one, "agreement": 0.1}, {**other, "checks": [0.1, 0.1]}, *seen(0.4)],
+        "agreement or second look",
+        "squeezenet",
+    )
+    assert 0.4 < alike <= 0.9
+    assert 0.4 < least <= 0.9
 
 
 def dataset(pixels: list[np.ndarray], targets: list[int]) -> PrivateDataset:
