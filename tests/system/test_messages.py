@@ -132,7 +132,7 @@ def require_whole(typed: Typed, reference: Reference) -> None:
 
 def stops(pid: int | None) -> bool:
     """True once a process is stopped."""
-    time.sleep(0.002)
+    time.sleep(0.005)
     with suppress(FileNotFoundError):
         return pid is not None and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     return False

@@ -12,6 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from jinja2 import Template
+
 from pcevolve.public.dp.accountants import epsilon
 from pcevolve.public.durable import write_durably
 from pcevolve.public.figures import format_loss, spell_size
@@ -118,7 +120,11 @@ def render_live(run: RunReader, standing: Standing) -> bytes:
         "report": run.layout.report.name if run.layout.report.is_file() else "",
         **_under_way(run, plan),
     }
-    return compile_page("live", plan.modality.kind, bytes=spell_size).render(content).encode()
+    return compile_template(plan.modality.kind).render(content).encode()
+
+
+def compile_template(kind: Kind = "image") -> Template:
+    return compile_page("live", kind, bytes=spell_size)
 
 
 def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
