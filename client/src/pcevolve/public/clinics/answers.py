@@ -22,7 +22,7 @@ from pcevolve.public.transcript.records import Received
 
 MOST_PARTS: Final = 8
 MOST_VECTOR_BYTES: Final = 2**24
-"""Largest number of bytes of an owner's answer. The longest answers have votes of some hundred thousand candidates."""
+"""Largest number of bytes of an owner's answer. The longest answers have votes for some hundred thousand candidates."""
 _PURPOSE: Final = b"pcevolve clinics answer 1"
 
 

@@ -4,9 +4,9 @@ An owner rounds its sum to multiples of a step, adds discrete Gaussian noise of 
 masks the result. The masks cancel in the sum of all answers, which is the sum of all owners' data and noise.
 
 Neighbouring data differ in one privacy unit, which is added, removed or replaced, as the plan says, in the data of at
-most ``r`` owners. Rounding moves each entry of one owner's sum by at most half a step for each of the two neighbours.
-The L2 sensitivity therefore grows from ``D`` to ``D + step * sqrt(d)``. With ``r`` owners it is ``r`` times this value.
-The noise is made for this sensitivity.
+most ``r`` owners. Rounding moves each entry of one owner's sum by at most half a step in each of the two neighbouring
+datasets. The L2 sensitivity of one owner's sum therefore grows from ``D`` to ``D + step * sqrt(d)``. The noise is made
+for the sensitivity of ``r`` owners, which is ``r (D + step * sqrt(d))``.
 
 The sum of n discrete Gaussians is a discrete Gaussian of the summed variance up to ``tau`` in epsilon (Kairouz, Liu
 and Steinke 2021, theorem 1). At these widths ``tau`` is smaller than any positive float.
@@ -30,7 +30,7 @@ from pcevolve.public.privacy import Event
 Integers = NDArray[np.int64]
 Residues = NDArray[np.uint64]
 FINENESS: Final = 2.0**-32
-"""A step in units of the sensitivity. The errors of rounding and grid are then far below those of float64."""
+"""Length of a step, as a share of the sensitivity. Rounding d values then adds at most ``sqrt(d) / 2**32`` to it."""
 LEAST_DEVIATION: Final = 2.0**22
 """Smallest standard deviation of an owner's share of the noise, in steps, at any step that a coordinator requests.
 
@@ -50,10 +50,11 @@ class Grid:
     """Rounding and noise of one access.
 
     Attributes:
-        step: In the units of the summed values. It is a power of two, so that nothing is rounded twice.
+        step: Length of a step in the units of the summed values. It is a power of two, so that nothing is rounded
+            twice.
         deviation: Standard deviation sigma of the noise in the release, in steps.
         share: Standard deviation of each owner's share, in steps.
-        bound: Largest possible sum of honest owners, in steps.
+        bound: Largest absolute value that an entry of honest owners' sum can have, in steps.
     """
 
     step: float
@@ -71,7 +72,7 @@ class Grid:
             sigma: ``z * D`` for the event's noise multiplier z and the sensitivity D of the values, or slightly more.
             size: Number of values, d.
             units: Nominal number of privacy units of all owners together.
-            step: The step of a question. None computes it from the sensitivity.
+            step: The step of a question. With None, the step is computed from the sensitivity.
 
         Raises:
             ProtocolError: The noise is so small, or the sums are so large, that the guarantee would not hold.

@@ -15,11 +15,11 @@ from pcevolve.public.parts import Line
 from pcevolve.public.privacy import Event
 
 FORM: Final = "pcevolve-owner-1:"
-"""Prefix of an owner's public key, so that no other key is mistaken for one."""
+"""Prefix of an owner's public key, so that no other kind of key is mistaken for it."""
 KEY_BYTES: Final = 32
 MOST_OWNERS: Final = 64
 SUMS: Final = ("dp-means", "pe", "aug-pe")
-"""Methods whose releases are all sums over units, with Gaussian noise."""
+"""Methods that release only sums over units with Gaussian noise."""
 
 
 def _read_key(text: str) -> str:
@@ -100,7 +100,7 @@ class Clinics(_Part):
 
     @property
     def noise_factor(self) -> float:
-        """The noise of a release over the noise of a single owner at the same price, in standard deviation.
+        """Standard deviation of a release's noise, divided by that of a single owner at the same price.
 
         The shares of N - t owners add up to the noise that is paid for, at ``r`` times the sensitivity. All N
         owners add their shares.

@@ -327,7 +327,10 @@ class Summing:
 
 _DIFFERS = "what was released is not the sum of the owners' answers"
 _NEAR = 1e-4
-"""Tolerance relative to the largest number. It is far below the noise of a useful release."""
+"""Largest difference between equal measurements of two machines, as a share of an array's largest number.
+
+The share is far below the noise of a useful release.
+"""
 
 
 def _are_near(one: Measurement, other: Measurement) -> bool:

@@ -16,7 +16,7 @@ BODIES: Final = "/v1/bodies/"
 MOST_BYTES: Final = 2**26
 """Largest number of bytes of a message."""
 WAIT_SECONDS: Final = 10.0
-"""Time for which a door waits for news before it answers without any."""
+"""Seconds that a door waits for news before it answers without news."""
 Refusal = Literal[
     "DataError", "BudgetError", "LedgerError", "ModelError", "ProtocolError", "UsageError", "DeclinedError",
     "TranscriptError", "ClientError",

@@ -13,7 +13,7 @@ _OPERATION: Final = re.compile(
     r"/(?:images/(?:generations|edits|variations)|chat/completions|completions|v\d+/models"
     r"|(?:txt|img)2img|(?:text|image)-to-image|generate/\w+)/?$"
 )
-"""Ends of the full paths in APIs' documentation. A dialect adds these ends itself."""
+"""Last parts of the paths in APIs' documentation. A dialect appends these parts itself."""
 
 
 def require_address(url: str, option: str = "--api", key_option: str = "--api-key-file") -> None:
@@ -38,7 +38,7 @@ def require_address(url: str, option: str = "--api", key_option: str = "--api-ke
 
 
 def require_key(key: str | None, scheme: str) -> None:
-    """Refuse a key with characters or a form that its scheme does not allow (``UsageError``). None is accepted."""
+    """Refuse a key with characters or a form that its scheme does not allow (``UsageError``). None means no key."""
     if key is None:
         return
     if not key:

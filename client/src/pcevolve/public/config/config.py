@@ -56,7 +56,7 @@ class RunConfig(Config):
 
     def public(self) -> PublicConfig:
         """Return these options without the owner's fields. A process with the network receives nothing else."""
-        # Without validation, which every section has had: it would build the models of all methods.
+        # Every section is validated already. Validating again would build the models of all methods.
         return PublicConfig.model_construct(
             data=_keep_public(PublicData, self.data),
             privacy=_keep_public(PublicPrivacy, self.privacy),

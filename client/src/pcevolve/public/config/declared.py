@@ -37,7 +37,7 @@ NAME = "name"
 _WORD = re.compile("[a-z]+([_-][a-z]+)*")
 _KINDS: dict[object, str] = {int: "int", float: "number", Path: "path"}
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-"""Bounds of a number, by their names in pydantic's metadata. The stricter bound comes first."""
+"""Bounds of a number, by their names in pydantic's metadata. ``>`` precedes ``>=``, and ``<`` precedes ``<=``."""
 
 
 def _as_written(value: object) -> object:
@@ -95,7 +95,10 @@ def list_options(model: type[BaseModel]) -> tuple[Option, ...]:
 
 
 def _join(known: Option, other: Option) -> Option:
-    """Merge an option that several alternative sections have. The sections' names become its choices."""
+    """Merge an option that several alternative sections have.
+
+    The sections' names become the choices of the option that selects a section.
+    """
     if other.key == NAME:
         return replace(known, kind=f"{known.kind}|{other.kind}")
     return replace(known, methods=(*known.methods, *other.methods))
@@ -131,7 +134,7 @@ def is_sectioned(model: type[BaseModel]) -> bool:
 
 
 def validate(model: type[Model], values: Mapping[str, Any], named_by: type[BaseModel] | None = None) -> Model:
-    """Validate options by the model that declares them. Paths and other libraries' numbers are accepted like text.
+    """Validate options by the model that declares them. A path or another library's number counts as its text.
 
     Args:
         named_by: The model whose option names are used in messages, if it is another model.
@@ -166,7 +169,7 @@ def _nest(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(name: str, value: object, is_switch: bool, names: type[BaseModel]) -> object:
-    """Convert a value to a type that pydantic accepts (``UsageError`` for True or False except for a switch)."""
+    """Convert a value to a type that pydantic accepts (``UsageError`` for True or False if it is no switch)."""
     if isinstance(value, bool) and not is_switch:
         raise UsageError(f"{spell(name, names)}: {value} is not a valid value")
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):

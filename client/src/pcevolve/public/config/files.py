@@ -22,7 +22,7 @@ LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
 VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
 MOST_KEY_BYTES = 2**16
 REST = "rest"
-"""The value of ``test`` that measures accuracy on the images that ``subsample`` did not draw."""
+"""The value of the option ``test`` for measuring accuracy on the images that ``subsample`` did not draw."""
 COMES_WITH_IT = ("cells", "digits", "terms")
 """Sample data that come with the package (see ``public.config.data_source``)."""
 
@@ -45,7 +45,10 @@ def find_ledger() -> Path:
 
 
 def find_ledger_volume() -> Path | None:
-    """Return the folder that keeps ledgers in a container, whose other files are lost at its end. None elsewhere."""
+    """Return the folder in which ledgers outlive a container; None outside a container.
+
+    All other files of a container are lost at its end.
+    """
     folder = os.environ.get(VOLUME_VARIABLE)
     return Path(folder) if folder else None
 

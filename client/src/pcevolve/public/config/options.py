@@ -128,7 +128,7 @@ def spells_keywords() -> bool:
 
 
 def spell_flag(name: str) -> str:
-    """Return the name of an option with a flag in messages: as it was typed, or otherwise the flag."""
+    """Return the name that messages use for an option that has a flag: as it was typed, or otherwise the flag."""
     return _TYPED.get()(name) or f"--{name.replace('_', '-')}"
 
 
@@ -139,7 +139,14 @@ def spell_before(name: str) -> str:
 
 
 def advise(name: str, value: object, path: str = "") -> str:
-    """Return text for a user to type: a keyword in Python, and otherwise a flag or, with a path, ``--set``."""
+    """Return text for a user to type.
+
+    Args:
+        path: The option's key, if it has no flag.
+
+    Returns:
+        A keyword in Python; otherwise the option's flag or, with ``path``, ``--set``.
+    """
     if spells_keywords():
         return f"{name}={value!r}"
     word = str(value).lower() if isinstance(value, bool) else value
@@ -165,7 +172,7 @@ _AT_DOOR: ContextVar[bool] = ContextVar("at_door", default=False)
 
 @contextmanager
 def at_door() -> Iterator[None]:
-    """Word messages for a run that consists of two commands. Both must be typed again to continue the run."""
+    """Let messages fit a run that consists of two commands, both of which are typed again to continue the run."""
     before = _AT_DOOR.set(True)
     try:
         yield

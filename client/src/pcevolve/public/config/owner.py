@@ -154,7 +154,7 @@ class OwnerData(PublicData):
 
 
 class OwnerPrivacy(PublicPrivacy):
-    """The data's budget over all runs."""
+    """The private data's budget for all runs together."""
 
     ledger: Annotated[
         public.AbsolutePath,

@@ -126,7 +126,7 @@ def _unknown(path: str, options: Sequence[Option]) -> str:
 
 
 def _environment(options: Sequence[Option]) -> dict[str, tuple[str, object]]:
-    """Return options set by environment variables, by name (``UsageError`` for a variable of no option)."""
+    """Return options set by environment variables, by name (``UsageError`` if one names no option)."""
     found: dict[str, tuple[str, object]] = {}
     for variable, text in os.environ.items():
         if variable.upper().startswith(PREFIX) and BETWEEN in variable:

@@ -117,7 +117,10 @@ def _exceeds(first: float, second: float, allowed: FloatArray) -> bool:
 
 
 PRIORS = tuple(10.0**-power for power in range(6, 0, -1))
-"""Prior probabilities for which reports give a probability of guessing. A diagnosis has a prior well above 1e-4."""
+"""Prior probabilities for which reports give a probability of guessing.
+
+A diagnosis has a prior well above 1e-4, so these priors include its order of magnitude.
+"""
 _NORMAL = NormalDist()
 _QUANTILE_ROUNDING = 1e-14
 _DOWN = 1 - 2**-40
@@ -182,10 +185,11 @@ def secret_share(budget: float, holders: int, multiplier: float, relation: Relat
     """Return the largest weight that a record with a secret may have in a histogram, as a share of one vote.
 
     Neighbours are datasets in which the same records hold another value of one secret. Each of at most ``holders``
-    records then moves its share from one entry to another. The histogram therefore moves by at most sqrt(2) times
-    the sum of the shares. Noise of ``multiplier`` times the sensitivity under ``relation`` makes this change μ-GDP
-    with μ at most ``budget``. The share of a record depends only on public numbers and on the record itself. If the
-    share depended on how many other records hold the secret, one additional record would change all shares.
+    records then moves its share from one entry to another. The histogram therefore moves by at most sqrt(2) times the
+    sum of the shares. Noise whose standard deviation is ``multiplier`` times the sensitivity under ``relation`` makes
+    this change μ-GDP with μ at most ``budget``. The share of a record depends only on public numbers and on the record
+    itself. If the share depended on how many other records hold the secret, one additional record would change all
+    shares.
 
     Args:
         budget: The budget η of each secret.

@@ -28,9 +28,9 @@ Source = Literal["os-csprng", "INSECURE-seeded"]
 class Noise(Protocol):
     """A source of the noise that protects a privacy unit: the exponential mechanism and Gaussian noise.
 
-    The sensitivity of ``scores`` is the most that one entry changes between neighbouring datasets. Scores are
-    monotone if all entries change in the same direction. ``key`` is public and names the draw. Secure noise ignores
-    it. Seeded noise returns the same draw for the same mechanism and key.
+    The sensitivity of ``scores`` is the largest change of one entry between neighbouring datasets. Scores are monotone
+    if all entries change in the same direction. ``key`` is public and names the draw. Secure noise ignores it. Seeded
+    noise returns the same draw for the same mechanism and key.
     """
 
     @property

@@ -33,9 +33,9 @@ SIDE = 64  # pixels
 EDGES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 33)
 """Edges of the frequency bands, in cycles per image."""
 WEIGHT = 1.6
-"""Weight of one natural logarithm of power. On public images a quarter of the variance then belongs to the spectrum."""
+"""Factor of the natural logarithms of power. On public images the spectrum then has a quarter of the variance."""
 FLOOR = 5e-3
-"""Power in every band that rounding to 8 bits causes. Below this power nothing can be distinguished."""
+"""Power that rounding to 8 bits adds to every band. Smaller powers cannot be told apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +89,8 @@ GROUPS: Final = 8
 SMALL: Final = 512
 """Largest side, in pixels, of images that are embedded by one thread.
 
-Up to this size most of the work is the network. Python computes the network in one thread at a time, and two
-threads take a fifth longer. For larger images most of the work is shrinking, which several threads do in parallel.
+Up to this size most of the work is the network. Python computes the network in one thread at a time, and two threads
+take a fifth longer than one. For larger images most of the work is shrinking, which several threads do in parallel.
 """
 COARSE: Final = 8
 """Cells across and down of the small copy of the image that keeps tone and polarity."""

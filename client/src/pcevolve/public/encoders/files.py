@@ -54,7 +54,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def read_state(path: Path) -> dict[str, Tensor]:
-    """Read a state dict: safetensors if the suffix says so, otherwise torch's format restricted to tensors.
+    """Read a state dict: safetensors if the file has this suffix, otherwise torch's format restricted to tensors.
 
     Raises:
         ModelError: The file is missing, is damaged, contains code, or contains no state dict.

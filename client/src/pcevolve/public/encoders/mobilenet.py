@@ -123,7 +123,11 @@ def _spread_out(state: State, name: str, x: Array, stride: int) -> Array:
 
 
 def _pad(x: Array, stride: int) -> tuple[Array, int]:
-    """Pad an image with zeros, an odd row or column below or right. Return it and the side of the output."""
+    """Pad an image with zeros on all sides. An odd row is added below, and an odd column on the right.
+
+    Returns:
+        The padded image, and the side of the output.
+    """
     side = x.shape[1]
     made = -(-side // stride)
     due = max((made - 1) * stride + 3 - side, 0)

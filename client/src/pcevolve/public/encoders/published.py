@@ -56,7 +56,7 @@ def is_fetched(name: str) -> bool:
     """Return True if this machine has torch and the published weights of ``clip`` or ``resnet18``. Uses no network.
 
     Raises:
-        ValueError: The encoder is another one, whose cache is not known here.
+        ValueError: The encoder is neither of these. The place of its weights is not known here.
     """
     if name not in _HAS_WEIGHTS:
         raise ValueError(

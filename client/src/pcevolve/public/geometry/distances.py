@@ -26,20 +26,23 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Embeddings: TypeAlias = NDArray[np.floating[Any]]
-"""``(n, d)`` in float64, or in float32 if that holds the same numbers. With float64 candidates, results are equal."""
+"""float64 ``(n, d)``, or float32 if it holds the same numbers. Both give equal results with float64 candidates."""
 
 FEW_PRODUCTS = 2**22
 """Number of multiplications up to which it is faster to compare all pairs than to prepare a screen."""
 BLOCK_ROWS = 256
 """Largest number of points that a thread scores at a time."""
 BLOCK_SCORES = 2**21
-"""Largest number of scores that a thread holds at a time: 8 MB in float32. With many candidates, blocks shrink."""
+"""Largest number of scores that a thread holds at once: 8 MB in float32.
+
+With more candidates, a thread therefore scores fewer points at a time.
+"""
 SPARE = 16
 """Extra candidates that a float32 screen may keep beyond ``count``. If it keeps more, a float64 screen follows."""
 BATCH_NUMBERS = 2**19
 """Number of coordinate differences that are held at a time: 4 MiB."""
 FINEST = 20
-"""Binary digits kept of the largest coordinate. Squared distances of 1000 coordinates then stay below 2**53."""
+"""Binary digits that the largest coordinate keeps. Squared distances in 1000 dimensions then stay below 2**53."""
 MOST_STEPS = 30
 """Largest number of k-means iterations. Most runs converge earlier."""
 
@@ -50,7 +53,7 @@ def nearest_candidates(points: Embeddings, candidates: FloatArray, count: int = 
 
 
 def nearest_of_some(points: Embeddings, places: IntArray, candidates: FloatArray, count: int = 1) -> IntArray:
-    """Return the nearest candidates of some points in Euclidean distance, in bounded memory beside the points.
+    """Return the nearest candidates of some points in Euclidean distance, with bounded memory besides the points.
 
     Args:
         points: Private embeddings ``(n, d)``, an array or a memory map. They are read in blocks of rows.

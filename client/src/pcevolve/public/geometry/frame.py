@@ -30,9 +30,12 @@ Step: TypeAlias = "float | FloatArray"
 ROUNDING_SHARE = 2.0**-10
 """Share of the noise's standard deviation below which digits carry no information."""
 CANDIDATES_SHARE = 1 / 3
-"""Weight of candidates joined with public images, so that a domain only in candidates is represented (decision 20)."""
+"""Weight of the candidates when they are joined with public images.
+
+With this weight, a domain that only the candidates show is represented (decision 20).
+"""
 MOST_AXES = 16
-"""Number of principal axes that a frame keeps. Noise is the same on each axis, and the first axes carry the most."""
+"""Number of principal axes in a frame. Each axis gets the same noise, and the first axes have the most variance."""
 AVERAGE_ERROR = 0.25
 """Mean error of many embeddings, as a share of the largest error. Axes turn by at most a third of the worst case."""
 STEP = 2.0**-9
@@ -193,9 +196,9 @@ class Frame:
         return project(embeddings, self.centre, self.axes)
 
     def shrinkage(self, deviation: float) -> FloatArray:
-        """Return the share of each noisy coordinate to keep, ``(k,)``.
+        """Return the factor by which each noisy coordinate is multiplied, ``(k,)``, in [0, 1].
 
-        The share is small where the noise is larger than the spread of candidates.
+        The factor is small where the noise is larger than the spread of candidates.
         """
         return np.asarray(self.variances / (self.variances + deviation**2))
 
@@ -213,9 +216,10 @@ class FrameDoubt:
     Attributes:
         centre: The centre before rounding, float64 ``(d,)``.
         axes: The axes before rounding, float64 ``(d, k)``.
-        reach: Largest difference of each number of the centre.
-        reaches: float64 ``(k,)`` or ``(d, k)``, largest difference of each number of an axis. Two axes of equal
-            variance can turn freely in their plane. The closer their singular values, the larger the difference.
+        reach: Largest difference between two machines in a number of the centre.
+        reaches: float64 ``(k,)`` or ``(d, k)``, largest difference between two machines in a number of an axis. Two
+            axes of equal variance can turn freely in their plane. The closer their singular values, the larger the
+            difference.
     """
 
     centre: FloatArray
@@ -252,9 +256,9 @@ class FrameDoubt:
         count, width = rows.shape
         apart = np.abs(np.diff(weights, append=0.0))
         gaps = np.minimum(apart, np.concatenate([[np.inf], apart[:-1]]))[: axes.shape[1]]
-        # By Davis and Kahan, an axis turns by at most the errors' largest singular value divided by the axis's gap.
-        # For errors without a common direction, this singular value is their size times (sqrt(n) + sqrt(d)) / sqrt(d).
-        # The share of a single number is 1 / sqrt(d).
+        # By Davis and Kahan, an axis turns by at most the errors' largest singular value divided by the axis's gap. For
+        # n errors without a common direction, this singular value is the length of one error times (sqrt(n) + sqrt(d))
+        # / sqrt(d). A single number of the axis gets a share of 1 / sqrt(d) of the turn.
         turned = scale * AVERAGE_ERROR * error * (math.sqrt(count) + math.sqrt(width)) / width
         # An axis without information is 0 on every machine.
         return cls(centre, axes, error, axes.any(axis=0) * turned / np.maximum(gaps, 1e-300))

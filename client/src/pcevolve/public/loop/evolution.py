@@ -35,7 +35,7 @@ class Evolved:
 Ask: TypeAlias = tuple[Call, Prototype | PublicEcho | None]
 """A call of the plan, and the candidate that it varies, with the reason why this candidate may be sent back.
 
-Either a receipt chose the candidate or the plan itself names it. It is None for text-to-image.
+Either a receipt chose the candidate or the plan itself names it. Text-to-image has None instead.
 """
 
 
@@ -75,7 +75,8 @@ def evolve(
     Args:
         identify: Returns the identity of an output. Outputs of a class with equal identity count as one candidate,
             and the dataset contains each identity only once.
-        is_enough: After the first release, rounds end if too few candidates came (see ``Lineage.find_end``).
+        is_enough: Returns whether enough candidates came. If not, no further round begins, unless nothing has been
+            released yet (see ``Lineage.find_end``).
     """
     return _Evolution(plan, generator, judge, watcher, Lineage(plan, identify, is_enough)).run()
 

@@ -202,7 +202,7 @@ class RunState:
         return None if output is None else output.wording
 
     def turn_of(self, call: Call) -> Refusal | None:
-        """Return the refusal of a call that may not be sent now, whatever it carries, or None on the call's turn.
+        """Return the refusal of a call that may not be sent now, whatever it carries, or None if it is the call's turn.
 
         It is the turn of the first unanswered call and of later calls of the same round, up to the plan's
         ``at_once`` images in total. Their content was fixed before the first of them was sent. The order in which
@@ -234,7 +234,7 @@ class RunState:
         return place == self._first or (of_its_round and in_order and asked <= self.plan.provider.at_once)
 
     def image_of(self, call: Call) -> Verdict:
-        """Return the verdict on a call's image, whether or not it is the call's turn. Past records need this."""
+        """Return the verdict on a call's image, whether or not it is the call's turn. Checks of old records use it."""
         if call.purpose == "create":
             return NoImage()
         if call.source is not None:

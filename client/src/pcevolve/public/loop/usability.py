@@ -10,7 +10,7 @@ from pcevolve.public.loop.usable import MOST_COMPARED, ClassUsability, UsableRul
 from pcevolve.public.modality import MODALITIES, Kind
 
 MANY_REPEATS = 0.1
-"""Share of repeats among a class's newest candidates from which the owner is notified."""
+"""Least share of repeats among a class's newest candidates at which the owner is notified."""
 _NAMED = 3  # classes named in one message
 
 

@@ -27,12 +27,13 @@ class ClassUsability:
     """The usable candidates among one class's newest candidates.
 
     Attributes:
-        different: Number of usable and distinct candidates, counted up to ``needed`` and ``MOST_COMPARED``.
+        different: Number of usable and distinct candidates, counted up to the smaller of ``needed`` and
+            ``MOST_COMPARED``.
         needed: Number that must be usable.
         repeats: Number excluded from the pool because they repeat an earlier candidate of the class.
         shared: Number in the pool with the same visible content as a candidate of another class in the pool.
-        alike: Number of the first ``MOST_COMPARED`` unvaried candidates that look like another one. They stay in the
-            pool.
+        alike: Number of the first ``MOST_COMPARED`` unvaried candidates that look like an earlier one of these. They
+            stay in the pool.
         faults: Number of unusable candidates, by fault.
         unchanged: Number of usable candidates that equal their source.
         sizes: Number of candidates of another size than requested, by size.

@@ -87,12 +87,12 @@ class Modality(Section):
             as a separate file.
         from_tables: True if private items may be rows of a table.
         refuses_looks: Why items cannot be given an appearance; empty if they can.
-        refuses_sheets: Why a sheet of pictures cannot show items, to follow a run's name; empty if it can.
+        refuses_sheets: Why a sheet of pictures cannot show items, as words that follow a run's name; empty if it can.
         needs_decoder: True if the keeper lets a separate process decode the provider's items.
         retry_hint: Further advice if a provider sends nothing usable; empty for none.
         other_provider: Advice if a provider does not make the released classes, without its full stop.
-        far_unlike: Cosine of the class differences below which a far dataset counts as another domain; None if the
-            dataset's nearest items decide. See ``usefulness``.
+        far_unlike: Agreement (see ``usefulness``) below which a far dataset counts as being of another domain; None if
+            the dataset's nearest items decide instead.
         forms: Formats in which the dataset can be exported.
         unused_fields: Fields of a plan that do not apply to the kind.
         independent_classifier: Name of the judge that shares nothing with an encoder, and therefore never voted.

@@ -136,5 +136,5 @@ class Images(Modality, requests.ImageSettings):
         }
 
     def list_unproven(self) -> tuple[str, ...]:
-        """Return the size if requests do not set it, because either the API or the owner may have stated it."""
+        """Name the size if requests do not set it, because no request shows then who stated it: API or owner."""
         return () if self.sized else ("modality.width", "modality.height")

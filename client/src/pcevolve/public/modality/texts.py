@@ -36,7 +36,7 @@ class Texts(Modality, requests.TextSettings[Never]):
         "this provider does not write about your classes: try another language model, or class names and a domain "
         "that say what the texts are about; a larger epsilon does not help"
     )
-    # A dataset of general texts with only a few of the domain is as far away as a dataset of another domain.
+    # A dataset of general texts with only a few texts of the domain is as far away as a dataset of another domain.
     far_unlike: ClassVar[float | None] = 0.7
     forms: ClassVar[tuple[Form, ...]] = ("parquet", "webdataset", "jsonl", "csv")
     unused_fields: ClassVar[frozenset[str]] = frozenset({"data.window", "method.appearance"})
@@ -96,7 +96,7 @@ class Texts(Modality, requests.TextSettings[Never]):
         return f"{of:.0%} of the words anew"
 
     def list_unproven(self) -> tuple[str, ...]:
-        """Return the degrees of variation, which show only as numbers of blanks; short texts have few."""
+        """Name the degrees of variation. Requests show only numbers of blanks, and short texts have few blanks."""
         return ("method.strengths",)
 
     def ask_for_one(self) -> Self:

@@ -32,7 +32,7 @@ class CheckedRun:
 
     @property
     def budget(self) -> Budget:
-        """The run's exact ε, and the user's δ or by default the method's (``UsageError`` for an unknown method)."""
+        """The run's exact ε, and the user's δ or, by default, the method's δ (``UsageError`` for an unknown method)."""
         asked, usual = self.settings.privacy, choose_delta(self.settings.method.name)
         return Budget(parse_epsilon(asked.epsilon), usual if asked.delta is None else asked.delta)
 

@@ -76,7 +76,7 @@ class OwnerFolder:
 
     @classmethod
     def find(cls, run: Path, ledger: Path | None = None) -> Self | None:
-        """Like ``of``, but None if no run has opened a record, or if it has no plan and a copy of it was continued."""
+        """Like ``of``, but None without a record, or if the record has no plan and a copy of it was continued."""
         log = RunLayout(run).log
         if not (log.exists() and any(True for _ in read_chain(log.parent))):
             return None
@@ -134,7 +134,7 @@ class OwnerFolder:
     def link(self) -> None:
         """Link to this folder from the default ledger's folder. A confined keeper may not create links."""
         usual = find_ledger().parent / RUNS / self.root.name
-        # Without the link, the user has to name the ledger.
+        # If the link cannot be made, the user has to name the ledger in later commands.
         with suppress(OSError):
             if not usual.exists():
                 usual.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -40,7 +40,7 @@ class Progress:
         iteration: Current round; 0 while the first candidates are made.
         epsilon: ε spent so far; None for a run without a privacy guarantee.
         bill: Requests and cost so far, in words.
-        seconds_per_image: Measured in this process; None before its first image, even in a resumed run.
+        seconds_per_image: Measured in this process; None before this process's first image, even in a resumed run.
     """
 
     images: int
