@@ -93,7 +93,7 @@ class PlanCalls(PlanFields):
         return self._of_class(0, label) if self.start is None else self._of_start(label, self.start)
 
     def _of_start(self, label: str, start: Start) -> Iterator[Call]:
-        """Yield a class's variations of a release, divided equally among its images; the first images get the rest."""
+        """Yield a class's variations of a release, divided equally among its images; the first get the remainder."""
         place = self.labels.index(label)
         share, rest = divmod(self.method.candidates, len(start.images[place]))
         stop = 0

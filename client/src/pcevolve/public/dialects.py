@@ -23,7 +23,7 @@ class Abilities:
         capabilities: A subset of ``create``, ``vary``, ``strength`` (of variations), ``seed``, ``steps``,
             ``guidance``, ``negative_prompt``, ``sampler``, ``size``, ``batch``, ``adapter``, ``workflow``; and for
             texts ``tokens`` and ``fields``.
-        most: Most images per request.
+        most: Largest number of images per request.
         scheme: Authentication scheme of the key; with ``Basic`` the key is ``user:password``.
     """
 

@@ -16,7 +16,7 @@ from typing import Final
 from pcevolve.errors import DataError
 
 NO_TIME: Final = 315_532_800
-"""Fixed time for files whose real time would reveal something: 1980-01-01, the first in every archive format."""
+"""Fixed time for files whose real time would reveal something: 1980-01-01, which every archive format can store."""
 
 
 def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
@@ -49,7 +49,8 @@ def _write_partials(files: Mapping[Path, bytes], mode: int, timeless: bool) -> N
     """Write several files under temporary names, and return when all are complete and on disk."""
     with ExitStack() as opened:
         descriptors = []
-        # Start all writes before waiting for the first; this takes a third of the time.
+        # Start all writes before waiting for the first; this takes a third of the time that one write after another
+        # would take.
         for path, data in files.items():
             partial = _partial(path)
             # Remove a link or pipe that another process put here; do not write through it.

@@ -194,7 +194,7 @@ class PlanFields(BaseModel):
         return min(sent, max(fewest, math.ceil(Fraction(str(self.method.min_usable)) * sent)))
 
     def prompt(self, label: str) -> str:
-        """Return the public prompt of a class. If the class has ``prompts``, only variations use it."""
+        """Return the public prompt of a class. If the class has ``prompts``, only variations use its public prompt."""
         words = self.data.words[self.labels.index(label)] if self.data.words else label
         if words:
             return fill(self.provider.prompt_template, self.data.domain, words)

@@ -17,7 +17,7 @@ ELSEWHERE: Final = {
     "dp-means-classifier": "every run of dp-means releases it: 'pcevolve classify RUN IMAGES' applies it, and a table "
     "of 'pcevolve-bench table' has it as a row",
 }
-"""Rows of the papers' tables that make no dataset, and where to find each."""
+"""Rows of the papers' tables that make no dataset, and for each row the command that covers it."""
 
 
 def require_method(name: str, known: Iterable[str]) -> str:

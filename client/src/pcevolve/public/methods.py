@@ -50,7 +50,7 @@ SecretSize = Annotated[
     PUBLIC,
 ]
 MOST_CELLS = 10_000
-"""Most cells (clusters of candidates) per class."""
+"""Largest number of cells (clusters of candidates) per class."""
 Cells = Annotated[
     int,
     Field(

@@ -81,7 +81,7 @@ class Secrecy(_Part):
     Attributes:
         prior: p.
         bound: r.
-        most: Most private texts that contain one secret.
+        most: Largest number of private texts that contain one secret.
     """
 
     prior: Annotated[float, Field(gt=0, lt=1)]

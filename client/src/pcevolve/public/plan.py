@@ -44,7 +44,7 @@ def _of_variations(plan: PlanFields) -> Iterator[str]:
 
 
 def _of_counts(plan: PlanFields) -> Iterator[str]:
-    """Yield faults of releases other than the prototypes."""
+    """Yield faults of releases other than releases of prototypes."""
     if plan.class_counts and len(plan.labels) == 1:
         yield "class-counts: one class has no proportions, so its number is not asked for"
 

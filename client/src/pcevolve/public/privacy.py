@@ -45,8 +45,8 @@ class Event:
 
     The parameter already includes the neighbour relation of the run that made the access:
 
-    - ``exponential``: the bounded range η of the draw, in nats. Over all outcomes, the log-ratios of the
-      probabilities under two neighbouring datasets span at most η (Dong, Durfee & Rogers 2020). Implies η-DP.
+    - ``exponential``: the bounded range η of the draw, in nats. Over all outcomes, the log-ratios of the probabilities
+      under two neighbouring datasets span at most η (Dong, Durfee & Rogers 2020). A draw with bounded range η is η-DP.
     - ``permute-and-flip``: pure ε. No current method draws it, but a record may contain it.
     - ``gaussian``: the noise multiplier, the standard deviation of the noise over the L2 sensitivity.
     - ``uniform``, ``post-processing``: "0"; the private data are not accessed.

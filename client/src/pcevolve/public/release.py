@@ -114,9 +114,10 @@ class Receipt:
         choices: The prototypes of each class, in the plan's order of classes.
         events: The release's events on the private data, from which accountants compute its cost.
         relation: Neighbour relation under which the events' parameters hold.
-        values: Released numbers, noise included. In iteration 0 these are the private images' appearance. With
-            class counts, the first round releases the number of units in each class. Under ``auto`` appearance,
-            1 means that candidates were nearer to the private images with the appearance, 0 without it.
+        values: Released numbers, noise included. In iteration 0 these are the private images' appearance. With class
+            counts, the first round releases the number of units in each class. Under ``auto`` appearance, 1 means that
+            candidates were nearer to the private images with the released appearance than without it. 0 means the
+            opposite.
         measured: SHA-256, hex, of the paid measurement as safetensors, from which the choices follow. Empty if
             nothing was measured, or only ``values``.
     """
@@ -173,7 +174,7 @@ class Prototype:
     receipt: Receipt
 
     def __post_init__(self) -> None:
-        """Refuse a candidate that the receipt does not name for its class, or of a later round (``EgressError``)."""
+        """Refuse a candidate of a later round, or one not named by the receipt for its class (``EgressError``)."""
         chosen = Chosen(self.candidate.id, self.candidate.digest)
         named = self.receipt.names(self.candidate.label, chosen)
         if not named or self.receipt.iteration <= self.candidate.iteration:

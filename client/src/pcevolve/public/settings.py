@@ -56,7 +56,7 @@ def window_ends(window: str | None) -> tuple[float, float] | None:
 
 
 MOST_WORDS = 200
-"""Most characters of a class's words in prompts."""
+"""Largest number of characters in a class's words in prompts."""
 Words = Annotated[str, Field(max_length=MOST_WORDS, pattern=r"^[^\x00-\x1f\x7f]*$")]
 """A class's words in prompts; may be empty."""
 Delta = Annotated[
@@ -71,7 +71,7 @@ Relation = Annotated[
     privacy.Relation, Field(description="Neighbour relation: replace-one or add-remove."), PUBLIC
 ]
 MOST_UNITS = 10**9
-"""Most private items of any kind, so that counts fit into 64-bit integers and are exact as floats."""
+"""Largest number of private items of any kind, so that counts fit into 64-bit integers and are exact as floats."""
 Calibration = Annotated[
     Literal["tight", "published"],
     Field(description="How the noise is calibrated: tight, or published (the paper's looser calibration)."),
@@ -99,7 +99,7 @@ Subsample = Annotated[
     PUBLIC,
 ]
 MOST_CANDIDATES = 1_000_000
-"""Most images per class in the dataset."""
+"""Largest number of images per class in the dataset."""
 Candidates = Annotated[
     int, Field(ge=1, le=MOST_CANDIDATES, description="Number of synthetic images per class, N."), PUBLIC
 ]
@@ -109,7 +109,7 @@ Iterations = Annotated[
     PUBLIC,
 ]
 MOST_INITIAL = 10 * MOST_CANDIDATES
-"""Most text-to-image candidates per class."""
+"""Largest number of text-to-image candidates per class."""
 Initial = Annotated[
     int,
     Field(

@@ -33,9 +33,9 @@ Text: TypeAlias = str
 """A text in its normal form. It is opaque outside ``media`` and ``encoders``."""
 
 MOST_BYTES: Final = 2**17
-"""Most bytes of one text as received: 128 KiB, about twenty thousand words."""
+"""Largest number of bytes of one text as received: 128 KiB, about twenty thousand words."""
 TOKEN_BYTES: Final = 64
-"""Most UTF-8 bytes of one token; tokens of common vocabularies have fewer."""
+"""Largest number of UTF-8 bytes in one token. Tokens of common vocabularies have fewer."""
 MIN_BYTES: Final = 4096
 """A text may always have this many bytes, because some APIs count tokens differently."""
 _BLANKS: Final = re.compile(r"\s+")

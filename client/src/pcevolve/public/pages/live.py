@@ -37,11 +37,11 @@ from pcevolve.public.transcript.traffic import ALL_KINDS, Counts
 from pcevolve.public.words import summarise_prompts
 
 SHOWN = 12
-"""Images per class; fewer if the page would have more than ``MOST_SHOWN`` in total."""
+"""Number of images per class; fewer if the page would have more than ``MOST_SHOWN`` in total."""
 MOST_SHOWN = 60
 LOOK = "what the private images look like on the whole"
 CLASSES = 20
-"""Most classes that are shown with images."""
+"""Largest number of classes that are shown with images."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class LiveSheet:
-    """Some images or texts of one class, and the prompt of the first ones."""
+    """Some images or texts of one class, and the prompt of the first of these."""
 
     label: str
     pictures: tuple[PagePicture, ...]

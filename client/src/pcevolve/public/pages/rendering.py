@@ -22,7 +22,7 @@ from pcevolve.public.media import Item, Look, RenderedImages, find_medium
 from pcevolve.public.modality import MODALITIES, Kind
 
 LONGEST = 600
-"""Most characters of a text that are shown."""
+"""Largest number of characters that are shown of a text."""
 
 
 @dataclass(frozen=True)

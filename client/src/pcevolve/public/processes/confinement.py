@@ -110,7 +110,7 @@ def list_system_paths() -> list[str]:
     wanted = {
         *(sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(None, sys.path)),
         *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types"),
-        # threadpoolctl reads the first, and torch and NumPy read the others.
+        # threadpoolctl reads the first of these paths, and torch and NumPy read the others.
         *(
             "/proc/self",
             "/proc/cpuinfo",
@@ -268,7 +268,7 @@ def _confine(
     """Confine this process, files first, because the system call filter forbids further file rules.
 
     Args:
-        reads: All files that may be read, in addition to ``writes``. None allows any file.
+        reads: All files that may be read, in addition to ``writes``. With None, any file may be read.
         enforced: Rules of a less capable kernel. By default the rules that this kernel can enforce.
         children: Processes to which signals may be sent.
         door: Descriptors of the sockets that stay open, such as the one between a keeper and a client.

@@ -22,7 +22,7 @@ from pcevolve.public.processes.confinement import ConfinementError
 from pcevolve.public.processes.pipe import Pipe
 
 PATIENCE_SECONDS = 60.0
-"""Time for which a client waits for its keeper, because containers start in any order."""
+"""Seconds that a client waits for its keeper, because containers start in any order."""
 _PAUSE_SECONDS = 0.2
 _INTERFACE_IS_UP = 1
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"

@@ -59,7 +59,7 @@ def restrict(files: Files, version: int, *, connects: bool, signals: bool) -> No
     Args:
         version: The kernel's version, or an older one.
         connects: Whether TCP connections may be opened (enforced from version 4 on).
-        signals: Whether other processes may be sent signals (enforced from version 6 on).
+        signals: Whether signals may be sent to other processes (enforced from version 6 on).
 
     Raises:
         OSError: A path does not exist, or the kernel refuses.

@@ -37,7 +37,7 @@ class Words:
         self._rest = ""
 
     def add(self, piece: bytes) -> str:
-        """Return what may be printed so far. Other invisible characters become blanks."""
+        """Return what may be printed so far. Invisible characters that are not allowed become blanks."""
         text = self._rest + self._decoder.decode(piece)
         begun = _BEGUN.search(text)
         self._rest = begun.group() if begun else ""
@@ -50,7 +50,7 @@ class Words:
 
 
 GRACE_SECONDS = 10.0
-"""Time from Ctrl-C until a process that does not end is killed."""
+"""Seconds from Ctrl-C until a process that does not end is killed."""
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ _OF_ONE_PROCESS = frozenset(
     """.split()  # noqa: SIM905
 )
 _WITH_TERMINAL: Mapping[str, tuple[Demands, ...]] = {
-    # Landlock rules are made with O_PATH.
+    # O_PATH is allowed here, because Landlock rules are made with it.
     "open": ((Argument(1, _OPEN_FLAGS[0], _O_ACCMODE | _O_TRUNC),),),
     "openat": ((Argument(2, _OPEN_FLAGS[0], _O_ACCMODE | _O_TRUNC),),),
     "fcntl": ((Argument(1, _FCNTL + _FCNTL_FLAGS + _FCNTL_LOCKS),),),
@@ -204,7 +204,7 @@ ONLINE = Profile(
 )
 """The profile of a command of one process that needs the network and has nothing private.
 
-The command gives up files later. It may use locks, because there is no keeper that could send signals by them.
+The command gives up files later. It may use locks, because there is no keeper to which a lock could carry bits.
 """
 
 

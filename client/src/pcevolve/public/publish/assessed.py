@@ -23,8 +23,8 @@ class AssessedFigures(BaseModel):
             class means; None if fewer than two classes have images.
         words_agree: Share of the images made from words alone whose nearest released class is the requested class,
             rescaled so that chance is 0; None with one class.
-        alike: Agreement from which on a dataset is called useful, if agreement alone decides; else None. It follows
-            from the plan.
+        alike: Least agreement of a dataset that is called useful, if agreement alone decides; otherwise None. It
+            follows from the plan.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)

@@ -31,9 +31,9 @@ from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import ReleasedImage
 
 PER_FILE: Final = 2000
-"""Images per file, few enough to hold a file in memory."""
+"""Number of images per file, so that a file fits into memory."""
 PER_GROUP: Final = 100
-"""Images per Parquet row group, which a reader has to read at once."""
+"""Number of images per Parquet row group, which a reader has to read at once."""
 
 Read = Callable[[str], bytes]
 """Returns a released image's bytes by its path in the release."""

@@ -246,7 +246,7 @@ def write_card(release: DatasetRelease, files: Sequence[ReleasedImage], form: Fo
 
 
 def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
-    """State where the files are listed; in an export, list the number of each class."""
+    """State where the files are listed; in an export, list the number by which labels name each class."""
     if form is None:
         return "`manifest.json` lists every file with its digest and names the transcript that proves what was sent.\n"
     numbers = "".join(f"{number}. {quote_code(label)}\n" for number, label in enumerate(plan.labels))

@@ -28,9 +28,9 @@ class Bounds:
     """Bounds between the verdicts.
 
     Attributes:
-        distinct: Standard deviations of the noise at and above which released classes certainly differ. Noise alone
-            separates two classes this far in 3 of 100 releases (chi-squared with 16 degrees of freedom). It
-            separates more than two classes this far less often.
+        distinct: Distance of released classes, in standard deviations of the noise, at and above which the classes
+            differ. Noise alone separates two classes this far in 3 of 100 releases (chi-squared with 16 degrees of
+            freedom). It separates more than two classes this far less often.
         near: Distance in clip radii, minus the noise's contribution, up to which a dataset belongs to the domain.
         strange: Distance in clip radii beyond which the nearest quarter of each class's images shows another domain,
             provided that ``uniform`` is also exceeded.
@@ -38,9 +38,8 @@ class Bounds:
             domain, the nearest quarter is much nearer than the rest.
         far: Distance in clip radii beyond which texts may belong to another domain. For texts, the nearest items
             say little.
-        alike: Cosine at and above which the dataset's classes differ in the same way as the released classes.
-        matched: Share of the images made from words alone, beyond chance, at and above which spending epsilon
-            adds nothing.
+        alike: Agreement at and above which the dataset's classes differ in the same way as the released classes.
+        matched: ``words_agree`` at and above which spending epsilon adds nothing.
     """
 
     distinct: float = 5.0
@@ -57,11 +56,11 @@ MEASURED_SHOTS: Final = (10, 50)
 MEASURED_NOISE: Final = 0.13
 """Largest noise on class means, in clip radii per axis, at which ``ALIKE`` was measured: ten shots at epsilon 10."""
 ALIKE: Final = (0.65, 0.72)
-"""Agreement from which on a dataset is useful if two encoders selected it, at ``MEASURED_SHOTS``."""
+"""Least agreement of a useful dataset that two encoders selected, for each of ``MEASURED_SHOTS``."""
 
 
 def choose_alike(shots: int) -> float:
-    """Return the bound of the agreement for a release of several encoders, interpolated between the measured shots."""
+    """Return the agreement needed after a release of several encoders, interpolated between the measured shots."""
     low, high = MEASURED_SHOTS
     share = log(min(max(shots, low), high) / low) / log(high / low)
     return round(ALIKE[0] + share * (ALIKE[1] - ALIKE[0]), DIGITS)
@@ -102,7 +101,7 @@ class Assessment(AssessedFigures):
 
     @property
     def confusion(self) -> float | None:
-        """Probability that noise makes one of two such classes look like the other; None with one class.
+        """Probability that noise makes one of two classes this far apart look like the other; None with one class.
 
         It is the probability that a released class mean is nearer to the other class's true mean than to its own.
         """
@@ -110,7 +109,7 @@ class Assessment(AssessedFigures):
 
     @property
     def _least_alike(self) -> float:
-        """The agreement from which on classes differ as the released ones do."""
+        """Least agreement at which the dataset's classes differ as the released classes do."""
         return BOUNDS.alike if self.alike is None else self.alike
 
     @property

@@ -23,7 +23,10 @@ from pcevolve.public.transcript.chain import MOST_BYTES, StoredFiles
 from pcevolve_shared import containers, limits
 
 MOST_LOGGED_BYTES = 2**18
-"""Most bytes of a body's text in the log, which is always read completely. A longer body is stored as a file."""
+"""Largest number of bytes of a body's text in the log. A longer body is stored as a file.
+
+The log is always read completely.
+"""
 PLACEHOLDER = re.compile(r"\{\{(?:raw-)?sha256:([0-9a-f]{64})\}\}")
 _GAP = re.compile(rb"\{\{(raw-)?sha256:([0-9a-f]{64})\}\}")
 _BASE64 = re.compile(rb'"((?:data:[a-z]+/[a-z0-9.+-]+;base64,)?)([A-Za-z0-9+/]{64,}={0,2})"')

@@ -26,7 +26,7 @@ PLANNED: Final = "planned"
 FINISHED: Final = "finished"
 """Kinds of the line that fixes a run's plan, and of the line that closes its record."""
 MOST_LOG_BYTES = 2**32
-"""Most bytes of a log. The log of a run with a million images has several hundred million bytes."""
+"""Largest number of bytes of a log. The log of a run with a million images has several hundred million bytes."""
 
 
 class Line(BaseModel):
@@ -118,7 +118,7 @@ def _lines(folder: Path) -> list[bytes]:
 
 
 MOST_BYTES = 2 * limits.MAX_RESPONSE_BYTES
-"""Most bytes of a body, and of a stored file."""
+"""Largest number of bytes of a body, and of a stored file."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 

@@ -1,8 +1,8 @@
 """Measure and set the appearance of images: tone, colour, sharpness and position of the subject.
 
-A generator may draw every class in a different tone, or at another position than in the owner's images. A
-classifier then learns the tone and the position instead of the class. A dataset in which every image has the
-owner's appearance avoids this.
+A generator may draw each class in a tone, or at a position, that the owner's images of this class do not have. A
+classifier then learns the tone and the position instead of the class. A dataset in which every image has the owner's
+appearance avoids this.
 
 The subject is the part of an image that contrasts with the ground. An image without a subject, such as a texture,
 has its position near the middle. The position is the middle of the subject's extent. The centre of mass would not
@@ -169,7 +169,10 @@ class Appearance:
         return Image.fromarray((shifted.clip(0, 1) * 255).round().astype(np.uint8))
 
     def _gain(self, contrast: float) -> float:
-        """Return the factor for ink minus ground; 1 without ink, or if the target is on the ground's other side."""
+        """Return the factor by which the difference between ink and ground is multiplied.
+
+        The factor is 1 if the image has no ink, or if this appearance has dark and light the other way round.
+        """
         wanted = _level(self.ink) - _level(self.ground)
         if abs(contrast) <= LEAST_CONTRAST or wanted * contrast <= 0:
             return 1.0
@@ -255,7 +258,7 @@ def blur(pixels: FloatArray, deviation: float) -> FloatArray:
 def _correlate(pixels: FloatArray, kernel: FloatArray, axis: int) -> FloatArray:
     """Correlate rows or columns with a symmetric kernel of odd length."""
     reach, side = len(kernel) // 2, pixels.shape[axis]
-    # A copy in which each row or column is contiguous: sums of strided ones take twice as long.
+    # A copy in which each row or column is contiguous: sums of strided rows take twice as long.
     moved = np.moveaxis(pixels, axis, 0)
     lines = np.empty((side + 2 * reach, *moved.shape[1:]))
     lines[:reach], lines[reach : reach + side], lines[reach + side :] = moved[0], moved, moved[-1]
@@ -302,7 +305,7 @@ def find_quantiles(values: FloatArray, *shares: float) -> list[float]:
     found = []
     for place, (below, above) in zip(places, nearest, strict=True):
         low, high, way = float(ordered[below]), float(ordered[above]), place - below
-        # From the nearer end, as NumPy does.
+        # Interpolated from the nearer of both values, as NumPy does.
         found.append(high - (high - low) * (1 - way) if way >= 0.5 else low + (high - low) * way)
     return found
 

@@ -40,7 +40,7 @@ class RecentImages:
     """Decodes with a function and caches recent images, because each image is checked, embedded and shown in turn."""
 
     def __init__(self, decode: Callable[[bytes], DecodedImage | None], most: int = 2**26) -> None:
-        """Take the decoding function, and the most bytes of files and pixels in the cache."""
+        """Take the decoding function, and the largest number of bytes of files and pixels that are cached."""
         self._decode, self._most = decode, most
         self._turn = threading.Lock()
         self._recent: dict[bytes, DecodedImage | None] = {}

@@ -30,9 +30,9 @@ from pcevolve.public.media.images.kinds import describe_bare_dicom
 from pcevolve.public.media.images.levels import Grey, Numbers, to_rgb
 
 MOST_READS = 500_000
-"""Most reads of a file's elements, which take about a second. A picture of one frame needs several hundred."""
+"""Largest number of reads of a file's elements; they take a second. A picture of one frame needs several hundred."""
 MOST_ELEMENT_BYTES = 1024**2
-"""Most bytes of an element other than pixels. The largest look-up table has 128 KiB."""
+"""Largest number of bytes of an element other than pixels. The largest look-up table has 128 KiB."""
 PIECE = 65_536
 """Bytes that are inflated at a time. They expand to at most a thousand times as many."""
 _ERRORS = (*DECODE_ERRORS, ArithmeticError, AttributeError, RuntimeError, BytesLengthException)

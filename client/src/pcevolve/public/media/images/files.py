@@ -1,8 +1,8 @@
 """Decode one private image file within bounds, as a viewer shows it. No function walks folders or uses the network.
 
-An image's pixels depend only on its file and the public window; nothing is normalised over the set. ``levels``
-maps grey values to levels. As in viewers, a file's ICC profile is applied, and a PNG's gamma without a profile
-is not. Format and size are read from the header, and checked before any pixel is decoded.
+An image's pixels depend only on its file and the public window; nothing is normalised over the set. ``levels`` maps
+grey values to levels. As in viewers, a file's ICC profile is applied, and the gamma of a PNG that has no profile is
+ignored. Format and size are read from the header, and checked before any pixel is decoded.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def _show(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage,
 
 
 def _grey_digest(grey: Grey) -> bytes:
-    """Return the SHA-256 of the stored values; for 8-bit values, the digest of any 8-bit picture with them."""
+    """Return the SHA-256 of the stored values. Of 8-bit values, this is the digest of any 8-bit picture with them."""
     values = grey.stored
     if values.dtype.kind != "f" and values.min() >= 0 and values.max() <= 255 and grey.bits <= 8:
         return digest_pixels(to_rgb(values.astype(np.uint8)))

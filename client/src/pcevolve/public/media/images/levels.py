@@ -24,19 +24,22 @@ Numbers: TypeAlias = NDArray[Any]
 Shares: TypeAlias = NDArray[np.float64]
 
 WIDE = 64
-"""Levels (of 255) over which 98 % of the pixels must spread for a picture of more than 8 bits to have contrast."""
+"""A picture of more than 8 bits has contrast if 98 % of its pixels spread over at least this many of 255 levels."""
 NARROW = 16
 """Number of levels (of 255) within which the eye sees no difference."""
 FEW = 16
-"""Most distinct values of a drawing or a mask; a photograph or scan has more."""
+"""Largest number of distinct values in a drawing or a mask. A photograph or scan has more."""
 FEW_HIGH = 2
-"""The same limit if only the highest 8 bits are known: 4,096 values stored in 16 bits become 16."""
+"""Largest number of distinct values in a drawing or a mask if only the highest 8 bits are known.
+
+The number is smaller than ``FEW``, because 4,096 values stored in 16 bits then become 16.
+"""
 GAP = 8
 """Width of a gap in the levels that separates two parts, such as a picture and the frame around it."""
 LEAST_SHARE = 0.05
 """Least share of pixels between two gaps that counts as part of the picture. A smaller part counts as writing."""
 LOOKED_AT = 1_000_000
-"""Most pixels, at equal distances, from which the spread of a picture is measured."""
+"""Largest number of pixels by which the spread of a picture is measured. The pixels are evenly spaced."""
 WAY_OUT = "say which of its values are black and white with --set data.window=LOW,HIGH"
 BY_WINDOW, BY_FILE, BY_BITS, AS_STORED = (
     "mapped by data.window",
@@ -276,7 +279,7 @@ def _is_lost(values: Numbers, levels: Numbers, few: int) -> bool:
     Args:
         values: The file's values; a picture has more than ``few`` distinct values.
         levels: The levels in 0 to 255 that show them.
-        few: Most distinct values of a part that is not a picture.
+        few: Largest number of distinct values in a part that is not a picture.
     """
     there = np.flatnonzero(np.bincount(levels, minlength=256))
     pieces = np.split(there, np.flatnonzero(np.diff(there) > GAP) + 1)

@@ -21,26 +21,34 @@ COARSE = 16  # side of a coarse sketch, in pixels
 ALIKE = 0.99
 """Least correlation of two coarse sketches that count as one picture.
 
-Of 883 pictures of steel, chests and blood, no two reach 0.98. Of copies that were halved in size, saved at JPEG
-quality 30, or brightened by 15 %, 99 in 100 reach 0.99. Photographs of one thing by one fixed camera also reach 0.99.
+Of 883 pictures of steel, chests and blood, no two different ones reach 0.98. Of copies that were halved in size, saved
+at JPEG quality 30, or brightened by 15 %, 99 in 100 reach 0.99. Photographs of one thing by one fixed camera also reach
+0.99.
 """
 ALIKE_TURNED = 0.995
-"""Least correlation for a turned or mirrored picture. Of 217,470 pairs of steel, four reach 0.99 and none 0.995."""
+"""Least correlation for a turned or mirrored picture.
+
+Of 217,470 pairs of pictures of steel, four reach 0.99 and none reaches 0.995.
+"""
 GUESSED = 0.75
-"""Least correlation of two coarse sketches, minus their blurred copies, for a comparison in detail."""
+"""Two pictures are compared in detail if their coarse sketches correlate at least this much.
+
+A blurred copy is subtracted from each sketch first.
+"""
 ALIKE_IN_DETAIL = 0.9
 """Least correlation of the details of two aligned pictures."""
 MOST_LOOKED_AT = 600
-"""Most pairs that are compared in detail, best first. A hundred pairs take about a second."""
+"""Largest number of pairs that are compared in detail, best first. A hundred pairs take about a second."""
 LEAST_ACROSS = 0.1
-"""Least ratio of a picture's variation in one direction to that in the other, because any stripes align with others.
+"""Least ratio between a picture's variations in its two main directions.
 
-Crops of stripes are therefore not found, but turned stripes are.
+With a smaller ratio, a picture shows stripes, which align with any other stripes. Crops of stripes are therefore not
+found, but turned stripes are.
 """
 PLAIN = 2.0
 """Standard deviation of grey values (0 to 255) below which a sketch is too plain to be recognised."""
 BLOCK = 2048
-"""Number of sketches that are compared with all others at once; for turned pictures, a hundredth of it."""
+"""Number of sketches that are compared with all others at once; for turned pictures, a hundredth of this number."""
 _SHARE = 0.75  # share of a picture's side that is compared, so that cropped-off parts are not
 _FINE = 40  # points per side for comparing details
 _BLURS = (2.5, 2.5, 2.5, 2.5, 1.0, 1.0, 1.0, 1.0)  # in pixels, for each step of the alignment

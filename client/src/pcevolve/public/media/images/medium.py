@@ -22,23 +22,23 @@ from pcevolve.public.plan import PublicPlan
 
 CHANNELS: Final = 3
 MIN_SIDE: Final = 1024
-"""Pixels. An image may always be this large, because some APIs make no smaller images."""
+"""Side in pixels that an image may always have, because some APIs make no smaller images."""
 FLAT_LEVELS: Final = 8
-"""Levels of 255. An image is of one colour, as from a safety filter, if no channel spans more."""
+"""Number of levels, of 255. An image is of one colour if no channel spans more. Safety filters return such images."""
 SIGNATURE_SIDE: Final = 16
-"""Fields per side, whose mean colours tell images apart."""
+"""Number of fields per side of an image. The mean colours of the fields tell images apart."""
 SAME_LEVELS: Final = 2
-"""Levels of 255. Fields of two images are equal if their mean colours differ by at most this."""
+"""Number of levels, of 255, by which the mean colours of two equal fields may differ."""
 SAME_BUT: Final = 16
-"""Most fields, of 256, in which two equal images may differ. A line of text on a placeholder covers as many."""
+"""Largest number of fields, of 256, in which two equal images may differ. A line of text covers this many."""
 
 
 class ImageMedium:
     """The image medium. A file of a release is a PNG that holds only pixels.
 
     Attributes:
-        loaders: Python code that loads a release in ``DIR``, by its export format; None stands for files in class
-            folders.
+        loaders: Python code that loads a release in ``DIR``, by its export format; the key None stands for files in
+            class folders.
         feature: Hugging Face's description of the image column in a table.
         card_type: Name of the image type in a card's list of features.
         has_folder_features: True if ``datasets`` defines columns for files in class folders.
@@ -114,7 +114,7 @@ class ImageMedium:
         return same
 
     def show(self, data: bytes, wanted: Appearance | None = None) -> RenderedImages:
-        """Return a picture of a provider's item for people, after applying ``wanted`` if an appearance is given."""
+        """Return a small picture of a provider's item, with the appearance ``wanted`` if one is given."""
         from pcevolve.public.media.images.sheet import make_thumbnail  # deferred: only pages need it
 
         return RenderedImages(jpeg=make_thumbnail(data, wanted) or b"")
@@ -127,7 +127,7 @@ class ImageMedium:
         return None
 
     def show_decoded(self, item: DecodedImage) -> RenderedImages:
-        """Return a picture of a decoded image for people; a private image's picture is for its owner alone."""
+        """Return a small picture of a decoded image. A private image's picture is for its owner alone."""
         from pcevolve_shared import images
 
         return self.show(images.encode(item.convert("RGB"), "png"))

@@ -158,7 +158,7 @@ def _count_held(data: bytes, tags: Tags) -> int:
 
 
 def _measure_tag(kind: int, value: Any) -> int:  # noqa: ANN401 - Pillow has no types of tags' values
-    """Return the bytes of a tag with its values, which are stored elsewhere if they have more than four bytes."""
+    """Return the number of bytes of a tag and its values. More than four bytes of values are stored outside the tag."""
     count = len(value) if isinstance(value, bytes | str | tuple) else 1
     size = count * _TYPE_BYTES.get(kind, 1)
     return 12 + (size if size > 4 else 0)

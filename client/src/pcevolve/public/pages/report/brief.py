@@ -156,7 +156,7 @@ def _days(headers: Iterable[tuple[str, str]]) -> list[datetime]:
         if name.lower() == "date":
             try:
                 day = parsedate_to_datetime(value)
-                # "-0000" is UTC. The machine's own zone would make another page from the same record.
+                # "-0000" is UTC. With local time, two machines would make different pages from the same record.
                 found.append(day.astimezone(UTC) if day.tzinfo else day.replace(tzinfo=UTC))
             except (ValueError, TypeError, OverflowError):
                 continue

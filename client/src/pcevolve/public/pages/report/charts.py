@@ -26,7 +26,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 12.0, 34.0  # margins
 
 LEVEL = 0.95
 FEWEST = 3
-"""Fewest seeds for an interval. The interval of two seeds would be wider than the axis."""
+"""Smallest number of seeds with an interval. The interval of two seeds would be wider than the axis."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def choose_ticks(top: float, wanted: int) -> list[float]:
 
 
 FEWEST_POINTS = 3
-"""Fewest points of a line; fewer are easier to read in the table."""
+"""Smallest number of points in a line of a chart. Fewer points are easier to read in the table."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def spell_percent(value: float) -> str:
 
 
 def sum_spent(run: FinishedRun) -> list[float]:
-    """Return the ε spent by the end of each iteration, at the run's δ. The last includes selecting the dataset."""
+    """Return the ε spent by the end of each iteration, at the run's δ. The last includes selection of the dataset."""
     last = run.plan.method.iterations
     paid = [(min(each.iteration, last), event) for each in run.record.receipts for event in each.events]
     return [
@@ -257,9 +257,9 @@ def _bytes(traffic: TrafficTable) -> Iterator[Chart]:
 
 
 DECADES = 6
-"""Decades of the axis, which begins at a guess that is right in one of a million cases."""
+"""Number of decades of the axis, which begins at a guess that is right in one of a million cases."""
 STEPS = 8
-"""Points of a curve per decade."""
+"""Number of points per decade of a curve."""
 
 
 @dataclass(frozen=True)

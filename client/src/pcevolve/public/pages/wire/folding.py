@@ -49,7 +49,7 @@ class _Pairs(tuple[tuple[str, Any], ...]):
 
 
 def list_fields(text: str) -> tuple[list[Field], int]:
-    """Return the first fields of a body, and how many others it has. Other bodies than JSON or forms are one field."""
+    """Return the first fields of a body, and how many others it has. Any body except JSON and forms is one field."""
     pairs = list_leaves(text)
     shown = [Field(name, tuple(split_parts(value))) for name, value in pairs[:MOST_FIELDS]]
     return shown, len(pairs) - len(shown)

@@ -112,7 +112,7 @@ class WirePicture:
 
 
 class Gallery:
-    """Pictures by digest. Those that are added first get the available bytes."""
+    """Pictures by digest. The pictures that are added first get the available bytes."""
 
     def __init__(
         self, file: Callable[[str], bytes], kind: Kind = "image", most_bytes: int = MOST_PICTURE_BYTES
