@@ -81,7 +81,7 @@ def _describe(plan: PublicPlan) -> list[Fact]:
 def keep_at_door(
     orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, across: Pipe
 ) -> None:
-    """Run as the keeper for the client behind ``across``, until both sides have ended."""
+    """Run as the keeper for the client at the other end of the pipe ``across``, until both sides have ended."""
     run, screen = read_orders(orders)
 
     def make() -> Keeper:
@@ -99,7 +99,7 @@ def attend(
     across: Pipe,
     kinds: Mapping[str, type[protocol.Message]] = protocol.ASKED,
 ) -> None:
-    """Answer the client behind ``across`` until both sides have ended.
+    """Answer the client at the other end of the pipe ``across`` until both sides have ended.
 
     Args:
         make: Makes the object that answers; called after the handshake.

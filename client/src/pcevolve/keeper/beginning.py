@@ -31,7 +31,7 @@ from pcevolve.public.selectors import list_paid_events
 
 
 def open_ledger(path: Path, begun: bool, waiting: Callable[[str], None], draft: Path) -> Ledger:
-    """Open the ledger that pays for a run. Without one, make a draft, so that a refused run leaves no ledger behind.
+    """Open the ledger that pays for a run. If there is none yet, make a draft: a refused run then leaves no ledger.
 
     Args:
         begun: Whether the run has begun, in which case its ledger must exist.
@@ -59,7 +59,7 @@ def begin_afresh(folder: RunFolder, ledger: Ledger, path: Path) -> None:
         path: Path of the ledger, which need not exist.
 
     Raises:
-        LedgerError: A run in this folder has paid, and its record is missing.
+        LedgerError: A run in this folder has paid for a release, and the run's record is missing.
         TranscriptError: The folder has a release without a record.
     """
     _refuse_lost_record(folder, ledger)
@@ -99,7 +99,7 @@ def open_account(components: Components, plan: PublicPlan, ledger: Ledger, recor
 
 
 def _limit(components: Components, plan: PublicPlan) -> Limits:
-    """Return the run's limits. If units are subsampled from a folder, add the run's ε for a unit of that folder."""
+    """Return the run's limits; for a subsample of a folder, they include the run's ε for one unit of the folder."""
     events = [event for each in components.method.plan_events(plan).values() for event in each]
     whole = PrivacyLoss.of(plan, events).epsilon
     drawn = plan.data.subsample is not None and isfinite(whole)
@@ -176,7 +176,7 @@ def _note_shots(components: Components, plan: PublicPlan) -> Iterator[Fact]:
 
 
 def _over_runs(account: Account) -> str:
-    """State how likely an attacker guesses listed secrets after this release and all others on the same data."""
+    """State how likely an attacker is to guess a listed secret, given this release and all others on the same data."""
     listed, borne = account.run.terms.secrets, account.borne_by_secrets()
     if listed is None or borne == ():
         return ""

@@ -94,8 +94,8 @@ def check_folder(
     """Inspect a private folder of images; each image is read once and none is kept.
 
     Args:
-        write_unit_map: Path of a unit map to write for ``--unit-map``; it takes the folders within class
-            folders as units.
+        write_unit_map: Path of a unit map to write for ``--unit-map``; each folder within a class folder
+            becomes a unit.
     """
     meant = settings.data
     try:
@@ -142,7 +142,11 @@ def check_folder(
 
 
 def _with_units(listing: Listing, meant: OwnerData) -> Listing:
-    """Add units to a listing: by the unit map (``DataError`` if it is unusable), else by the folders."""
+    """Add units to a listing: from the unit map, otherwise from the folders within class folders.
+
+    Raises:
+        DataError: The unit map is unusable.
+    """
     if meant.unit_map:
         return replace(listing, units=read_units(meant.unit_map, listing.names))
     return listing if meant.unlabelled else replace(listing, units=map_folders(listing.names))
@@ -193,7 +197,7 @@ def _images(listing: Listing) -> str:
 
 
 def _kind(file: Path) -> str:
-    """Return the format of an image by its content; the file's name does not matter."""
+    """Return an image's format, which is read from the file's content; the file's name does not matter."""
     return tell_format(read_head(file)) or "damaged"
 
 
@@ -209,7 +213,7 @@ def _sizes(found: Inspection) -> str:
 
 
 def _values(found: Inspection) -> str:
-    """Describe the range of pixel values, grouped by how images are shown."""
+    """Describe the range of pixel values, one range for each way in which images are shown."""
     by: dict[str, list[Seen]] = {}
     for each in found.seen:
         by.setdefault(each.how, []).append(each)
@@ -236,7 +240,7 @@ def _twin_faults(found: Inspection) -> Iterator[str]:
 
 
 def spell_source(folder: Path) -> str:
-    """Return a folder as ``--private`` takes it; a folder named like a bundled dataset is prefixed with ``./``."""
+    """Return a folder as a value of ``--private``; a folder named like a bundled dataset is prefixed with ``./``."""
     return f"./{folder}" if str(folder) in BUNDLED else str(folder)
 
 
@@ -255,11 +259,11 @@ def _find_class_faults(classes: int) -> list[str]:
 def find_shot_faults(
     counts: Mapping[str, int], drawable: Mapping[str, int], settings: RunConfig
 ) -> list[str]:
-    """List what a run would refuse about the number of units.
+    """List faults in the number of units for which a run would be refused.
 
     Args:
-        counts: Units of each class, by label; private.
-        drawable: Units of each class that a subsample could draw, by label; private.
+        counts: Number of units of each class, by label; private.
+        drawable: Number of units of each class that a subsample could draw, by label; private.
     """
     meant = settings.data
     there = {label: held for label, held in counts.items() if held}

@@ -116,7 +116,11 @@ class Components:
 
     @property
     def pairs(self) -> int:
-        """Number of comparisons: nominal private images times all rounds' candidates, which one pool may contain."""
+        """Largest number of comparisons for one release.
+
+        It is the nominal number of private images, times the number of candidates of all rounds, because one pool may
+        contain the candidates of all rounds.
+        """
         scope = self.scope
         return scope.classes**2 * scope.shots * scope.candidates * (scope.iterations + 1)
 
@@ -204,7 +208,7 @@ def _read(settings: RunConfig, show_progress: ProgressCallback) -> RunData:
 
 
 def _read_declared(settings: RunConfig) -> list[Sources]:
-    """Read the declared secrets, as a list of one entry or none, so that an unusable list is refused first."""
+    """Read the declared secrets, as a list of one entry or none; an unusable declaration is refused here."""
     if not settings.data.secrets and not settings.data.secret_columns:
         return []
     from pcevolve.keeper.private.secrets import find_secrets, make_promise, read_declared
@@ -227,7 +231,7 @@ def _measure_scope(settings: RunConfig, data: PrivateDataset, iterations: int, n
 
 
 def _list_required(settings: RunConfig) -> set[str]:
-    """Return the capabilities that the user's options need; without one, an option would be ignored silently."""
+    """Return the capabilities that the user's options need; an API that lacks one would ignore the option silently."""
     wished = (each for each in list_options(RunConfig) if each.of(settings) not in (None, ""))
     return {each.setting.needs for each in wished if each.setting.needs}
 

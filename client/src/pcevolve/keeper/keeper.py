@@ -46,7 +46,10 @@ from pcevolve.public.selectors.usefulness import assess, separability
 from pcevolve.public.transcript.chain import GENESIS, StoredFiles
 
 LEAST_SEPARABLE = 0.1
-"""Least ``separability`` of classes by prompts alone; below it, words alone sufficed in 2 of 100 cases."""
+"""The owner is warned if the first images separate the classes less than this (``separability``).
+
+Below this value, images made from words alone were a good enough dataset in only 2 of 100 cases.
+"""
 
 
 @dataclass(repr=False)
@@ -106,8 +109,8 @@ class Keeper:
         """Check that the budget covers the whole plan, and embed the private images, before the API is contacted.
 
         Nothing here depends on the size of the API's images, which is known only after that contact. Facts
-        about ledger and data go to the owner alone. The answer is delayed to a whole tick after this keeper
-        began to read.
+        about ledger and data go to the owner alone. The answer is delayed until a whole number of ticks has
+        passed since this keeper began to read.
 
         Raises:
             BudgetError: Too little of the budget is left.
@@ -160,7 +163,7 @@ class Keeper:
         return protocol.Settled(plan=plan)
 
     def begin(self, asked: protocol.Begin) -> protocol.Begun:
-        """Enter the run in the ledger, in whole ticks, because the time depends on the ledger's size."""
+        """Enter the run in the ledger. The time depends on the ledger's size, so it is padded to whole ticks."""
         plan, account = self._plan, self._account
         # Compared by digest, so that the runner carries out exactly the plan that the owner agreed to.
         if plan is None or account is None or protocol.digest_plan(plan) != asked.plan:
@@ -221,7 +224,10 @@ class Keeper:
         return protocol.Shown()
 
     def release(self, asked: protocol.Release) -> protocol.Released:
-        """Select the prototypes of a round and pay for them, in whole ticks; errors as in ``lineage.Judge.release``."""
+        """Select the prototypes of a round and pay for them; the time is padded to whole ticks.
+
+        Errors as in ``lineage.Judge.release``.
+        """
         selection, account = self._require_selection(), self._account
         assert account is not None
         query, pool = self._query(asked.iteration), selection.lineage.pool(asked.iteration)

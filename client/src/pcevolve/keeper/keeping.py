@@ -43,7 +43,7 @@ def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, asks: Pipe
 
 @contextmanager
 def decoded_elsewhere(asks: Pipe) -> Iterator[None]:
-    """Have the process behind a pipe decode foreign images; at the end, tell that process to stop."""
+    """Have the process at the other end of a pipe decode foreign images; at the end, tell that process to stop."""
     elsewhere = Elsewhere(asks)
     try:
         with decoding_by(RecentImages(elsewhere.decode).decode):
@@ -97,7 +97,7 @@ def serve(
 
 
 def refuse(pipe: Pipe, error: ClientError) -> None:
-    """Send a refusal with the kind of error alone."""
+    """Send a refusal that contains only the kind of error, without its message."""
     refused = Refused(kind=type(error).__name__, code=error.exit_code)
     try:
         pipe.send("refused", refused.model_dump_json())

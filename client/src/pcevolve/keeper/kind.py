@@ -1,8 +1,8 @@
 """Find the module for one kind of private data: ``load_kind``.
 
-The module has the kind's plural noun: ``images``, ``texts``. It is loaded at first use, because it imports
-libraries that take seconds to load. All other differences between kinds are public, in the class of the
-kind (``modality``).
+The module is named with the kind's plural noun: ``images``, ``texts``. It is loaded at first use, because
+it imports libraries that take seconds to load. All other differences between kinds are public, in the class
+of the kind (``modality``).
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def read_owned(given: str, plan: PublicPlan, option: str, began: RunConfig | Non
     """Read data that a finished run is measured on or compared with, under the data's own labels.
 
     Args:
-        option: ``--private`` or ``--test``. For bundled data, the first means the shots and the second the
-            rest.
+        option: ``--private`` or ``--test``. For bundled data, ``--private`` means the shots, and ``--test``
+            the other items.
 
     Raises:
         DataError: The data are unusable.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 LEAST_TICK = 0.5
 """Shortest tick in seconds: twelve times what a small run needs to measure, draw and pay on an idle machine."""
 SLOW_DAY = 1.5
-"""Factor in the advice on a longer tick, because private work may be slower next time."""
+"""The advised tick is this many times as long as the longest private work, which may be slower next time."""
 SECONDS_PER_PAIR = 1e-7
 """Assumed time per private image and candidate: five times what a vote takes on embeddings of 256 numbers."""
 

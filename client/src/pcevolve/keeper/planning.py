@@ -195,7 +195,10 @@ def _licence(settings: RunConfig, library: Library | None) -> str:
 
 
 def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfig) -> PublicPlan:
-    """Return a resumed run's plan; recorded prompts, requests in flight and chat fields apply unless given now."""
+    """Return a resumed run's plan.
+
+    The recorded prompts, requests in flight and chat fields apply unless the user gives others now.
+    """
     if begun is None:
         return plan
     # The record keeps the API's first statements, because another device may answer by now.

@@ -17,7 +17,7 @@ from pcevolve.public.selectors import AUTO, find_method
 from pcevolve.public.words import choose_labels
 
 MOST_APART = 1.5
-"""Largest accepted ratio between a class's number of units and ``--shots``, or another class's, in either direction."""
+"""Largest accepted ratio of a class's number of units to ``--shots`` or to another class's number, or the reverse."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +83,7 @@ Held = TypeVar("Held", bound=PrivateItems)
 
 
 def draw_units(settings: RunConfig, held: Held, counted: str) -> tuple[Held, Held | None]:
-    """Return the units that a run uses, and with a subsample the other units (``DataError`` for too few)."""
+    """Return the units that a run uses and, if they are a subsample, all others (``DataError`` for too few)."""
     if settings.data.subsample is None:
         return held, None
     from pcevolve.keeper.private.offers import tell_drawable

@@ -31,7 +31,7 @@ _MOST_BYTES: Final = 1000
 
 @dataclass(frozen=True, repr=False)
 class OwnerKey:
-    """Signs an owner's answers, and agrees on a secret with each other owner."""
+    """Signs an owner's answers, and agrees on a secret with each of the other owners."""
 
     signing: Ed25519PrivateKey
     agreement: X25519PrivateKey

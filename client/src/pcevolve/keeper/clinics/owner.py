@@ -89,7 +89,7 @@ class Consent(Protocol):
 
 @dataclass
 class _Question:
-    """The record as the account sees it: each payment is stored with the digest of the question that it answers."""
+    """The record as the account sees it: each payment is stored with the digest of its question."""
 
     head: str = ""
 
@@ -121,7 +121,7 @@ class SummedViews:
 
 @dataclass(frozen=True, repr=False)
 class _Work:
-    """An owner's state once it has considered a plan."""
+    """The state that an owner has after checking a plan."""
 
     plan: PublicPlan
     account: Account
@@ -166,7 +166,7 @@ class Owner:
     def consider(self, _asked: messages.Consider) -> messages.Considered:
         """Read the data; check that the plan follows the roster and that the owner can pay for it.
 
-        The answer is delayed to a whole tick after the owner began.
+        The answer is delayed until a whole number of ticks has passed since the owner began.
 
         Raises:
             BudgetError: Too little of the budget is left.
@@ -291,7 +291,7 @@ class Owner:
         self._open.close()
 
     def _pay(self, work: _Work, question: Question, before: Sequence[Exchange]) -> bytes:
-        """Return the answer from the ledger; without one, compute, charge and store it in one transaction."""
+        """Return the answer from the ledger; if it is not there, compute, charge and store it in one transaction."""
         query = self._name(work, question)
         known = work.account.entries.payment(query)
         if known is not None:
@@ -331,7 +331,7 @@ class Owner:
         return known is not None and known.record == question.digest and own == [vector]
 
     def _find_own(self, plan: PublicPlan) -> Path:
-        """Return the owner's folder for a run. It is beside the ledger, because all owners may use one machine."""
+        """Return the owner's folder for a run. It is beside the ledger, which owners on one machine do not share."""
         return self._options.ledger.absolute().parent / "joined" / plan.run_id
 
     def _has_agreed(self, plan: PublicPlan, account: Account) -> bool:

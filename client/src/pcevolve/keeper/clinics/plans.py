@@ -97,7 +97,7 @@ def read_data(
 
 
 def describe_plan(plan: PublicPlan, place: int, account: Account, events: Sequence[Event]) -> Iterator[Fact]:
-    """Describe a plan for the owner: its participants, its classes and method, and its cost by the owner's ledger."""
+    """Describe a plan for the owner: its participants, its classes and method, and its cost by this owner's ledger."""
     owners, delta = plan.clinics, plan.privacy.delta
     assert owners is not None
     names = ", ".join(each.name for each in owners.owners)
@@ -125,7 +125,10 @@ def describe_plan(plan: PublicPlan, place: int, account: Account, events: Sequen
 
 
 def describe_protection(plan: PublicPlan, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
-    """Yield the privacy loss of one unit, first if at most t other owners collude, then if all others do."""
+    """Yield the privacy loss of one unit, first if the number of colluding owners is as assumed.
+
+    The second value is the loss if all other owners collude.
+    """
     owners, delta = plan.clinics, plan.privacy.delta
     assert owners is not None
     alone = [owners.weaken(event) for event in events]

@@ -35,7 +35,7 @@ def find_plan(folder: RunFolder) -> PublicPlan:
 
 
 class CopiedRecord:
-    """Reads a coordinator's record line by line, and builds the same pools of candidates.
+    """Reads a coordinator's record line by line, and builds the same pools of candidates as the coordinator.
 
     Attributes:
         head: Digest of the last line that was read.

@@ -111,7 +111,7 @@ def measure_closeness(one: FloatArray, other: FloatArray) -> Closeness:
 
     Args:
         one: Embeddings of the synthetic images, at least ``FEWEST``.
-        other: Embeddings of the real images, at least as many.
+        other: Embeddings of the real images, at least ``FEWEST``.
 
     Source: Heusel et al. 2017 (Fréchet), Kynkäänniemi et al. 2019 with 3 neighbours (precision, recall).
     """
@@ -124,7 +124,10 @@ def measure_closeness(one: FloatArray, other: FloatArray) -> Closeness:
 
 
 COPY_SHARE = 0.1
-"""Distance to a private image below which a synthetic one counts as a copy, relative to a typical test image's."""
+"""A synthetic image that is closer to a private image than this counts as a copy.
+
+The unit is the median distance from a test image to its nearest private image.
+"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,8 +136,8 @@ class Memorisation:
 
     Attributes:
         closer: Share of the synthetic images that are nearer to their nearest private image than to their
-            nearest test image, with equally many of both. Without memorisation the share is about one half.
-            With ten shots, chance alone moves the share far from that.
+            nearest test image, among as many private as test images. Without memorisation the share is
+            about one half. With ten shots, chance alone can move the share far from one half.
         copies: Indices of the synthetic images that count as copies of private ones.
         ratio: Median, over synthetic images, of the distance to the nearest private image divided by the
             distance to the nearest test image.

@@ -68,8 +68,8 @@ class JudgePace:
 class Forecast:
     """Finished work out of all work, in seconds; reports to ``show_progress`` in milliseconds.
 
-    ``show_progress`` is called after each hundredth of the whole. Smaller steps give no reliable estimate
-    of the remaining time.
+    ``show_progress`` is called after each hundredth of all work. Smaller steps give no reliable estimate of
+    the remaining time.
     """
 
     show_progress: ProgressCallback

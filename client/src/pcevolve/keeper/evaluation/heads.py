@@ -27,7 +27,7 @@ _CNN_WIDTHS = (3, 16, 32, 64, 64)
 BATCH = 64
 STEPS = 400
 QUICK_STEPS = 100
-"""Training steps of the convolutional network when a person waits for the result."""
+"""Number of training steps of the convolutional network when a person waits for the result."""
 _LINEAR_RATE = 1e-2
 _CNN_RATE = 2e-3
 _WEIGHT_DECAY = 1e-3

@@ -136,7 +136,7 @@ def redraw_all(trainings: Mapping[str, Training], names: Iterable[str]) -> dict[
 def find_redrawing(judges: Sequence[Evaluator]) -> Evaluator:
     """Return the judge that measures how a control varies between draws: a linear head, which trains quickly.
 
-    This judge may have voted, because no vote selected the control.
+    This judge may have voted: no vote selected the control, so the judge's accuracy does not flatter the control.
     """
     return next((each for each in judges if each.train is train_linear), judges[0])
 
@@ -147,8 +147,8 @@ class Accuracy:
 
     Attributes:
         mean: Mean over ``seeds``.
-        sem: Standard error of that mean. It covers the head's initialisation and the order of batches, and
-            the shuffling for shuffled labels. It does not cover the spread between runs of the evolution,
+        sem: Standard error of that mean. It covers the head's initialisation, the order of batches, and, if
+            labels are shuffled, the shuffling. It does not cover the spread between runs of the evolution,
             or between draws of the shots.
         seeds: One accuracy per seed.
     """

@@ -79,7 +79,7 @@ class Labelled:
         return cls(data.items, data.targets, digest=digest)
 
     def choose_at_random(self, like: Labelled) -> Labelled | None:
-        """Choose as many items of each class as another set has, at random; None if a class has no more than that."""
+        """Choose items at random, as many of each class as ``like`` has; None if a class has no item more than that."""
         random = np.random.default_rng(0)  # fixed, because it protects nothing
         due, kept = np.bincount(like.targets), []
         for target, count in enumerate(due):

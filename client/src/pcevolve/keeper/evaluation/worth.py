@@ -1,8 +1,9 @@
 """Estimate how much of the private images' teaching value a dataset has, by judges that did not vote; private.
 
 All figures have 95 % intervals, by bootstrap. Test items and seeds of a head are resampled, jointly for all
-sets, because sets are compared on the same items. A control is resampled too, because its images are one
-cheap draw of many. The intervals do not cover other draws of the private images or of the noise.
+sets, because sets are compared on the same items. A control is resampled too, because its images are only
+one of many draws that could have been made as cheaply. The intervals do not cover other draws of the
+private images or of the noise.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Right: TypeAlias = NDArray[np.bool_]
 Accuracies: TypeAlias = NDArray[np.float64]
 """One accuracy for each draw of a control."""
 LEARNT: Final = 0.5
-"""Least accuracy of a judge on its training images, as a share of the distance from chance to 1."""
+"""A judge counts only if its accuracy on its training images is at least chance + ``LEARNT`` * (1 - chance)."""
 Failure: TypeAlias = Literal["untrained", "at chance"]
 """Why a judge is left out: it did not learn the private images, or they taught it nothing about held-out ones."""
 WORTHY: Final = 0.5
@@ -164,7 +165,9 @@ def _resample(right: Right, weights: NDArray[np.float64], random: np.random.Gene
 
 
 def _draw_control(accuracies: Accuracies, random: np.random.Generator) -> NDArray[np.float64]:
-    """Return deviations of one draw of a control from the mean accuracy, float64 ``(resamples,)``.
+    """Return, for each resample, how far one draw of a control is from the control's mean accuracy.
+
+    The result is float64 ``(resamples,)``.
 
     Student's t distribution allows for the few draws from which the spread is estimated.
     """

@@ -106,7 +106,7 @@ def choose_settings(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
 def draw_curves(points: Sequence[Point]) -> list[Chart]:
     """Draw a chart for each axis with at least one line.
 
-    Runs of equal settings form one point, their mean. From three runs on, the point has an interval.
+    Runs of equal settings form one point, their mean. A point of three runs or more has an interval.
     """
     found = ((axis, title, _lines(points, axis)) for axis, title in AXES.items())
     return [_chart(axis, title, lines) for axis, title, lines in found if lines]
@@ -277,7 +277,7 @@ def _picture_all(kind: Kind, stored: Iterable[bytes]) -> tuple[PagePicture, ...]
 
 
 def _some(all_of_them: Sequence[Each]) -> list[Each]:
-    """Return as many items as a row of the page shows, at equal steps."""
+    """Return as many items as a row of the page shows, at equal steps through all of them."""
     step = max(1, len(all_of_them) // PICTURES)
     return list(all_of_them[::step][:PICTURES])
 

@@ -57,7 +57,7 @@ from pcevolve.public.transcript.reader import RunReader
 CLASSIFIER = "dp-means-classifier"
 """Name of the classifier of a run's released class means among the judges."""
 COMPARED = {"dataset": DATASET, "private": SHOTS, "words": FREE["initial"], RANDOM_CONTROL: FREE["random"]}
-"""Names in ``Worth`` of the compared sets, by their names here."""
+"""Name of each compared set in ``Worth``, by the set's name in this module."""
 CONTROLS = ("words", RANDOM_CONTROL)
 """Names of the sets that cost no privacy."""
 PERMUTATIONS = 10
@@ -260,7 +260,7 @@ class Evaluation:
         return Forecast(self.show_progress, whole + sum(redrawing.train(size, tested) for size in again))
 
     def _describe_control(self, sets: Mapping[str, Labelled]) -> str:
-        """Name the control, with its size if that differs from the dataset's, because more images teach more."""
+        """Name the control; state its size if that differs from the dataset's: larger sets teach a judge more."""
         if self.control is None:
             return "labels shuffled"
         has, due = (len(sets[name].images) for name in (RANDOM_CONTROL, "dataset"))

@@ -21,7 +21,11 @@ NAMED = 10
 
 
 def find_origin(folder: RunFolder) -> RunFolder:
-    """Return the run that read private data: this run, or if its folder exists, the source of its release."""
+    """Return the run that read private data.
+
+    A run may start from another run's release. The result is then that other run, if its folder exists; otherwise it
+    is the given run.
+    """
     options = OwnerFolder.of(folder.root).find_options()
     start = None if options is None else options.data.from_run
     return folder if start is None or not start.is_dir() else find_origin(RunFolder(start))
@@ -56,7 +60,9 @@ def find_private(folder: RunFolder, plan: PublicPlan, digests: Sequence[bytes]) 
 def require_held_out(
     test: PrivateDataset, private: PrivateDataset | None, folder: RunFolder, plan: PublicPlan, where: str
 ) -> str:
-    """Refuse held-out data that contain a private item, which voted or is trained on, and so flatters the dataset.
+    """Refuse held-out data that contain a private item.
+
+    A private item voted, or judges are trained on it, so results on it would flatter the dataset.
 
     The items are named on the owner's screen only.
 

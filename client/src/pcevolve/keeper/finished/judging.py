@@ -147,7 +147,10 @@ def keep_judgement(root: Path, found: Mapping[str, Any]) -> None:
 
 
 MOST_SHOTS = 200
-"""Most private images per class to train a judge on. More add little accuracy, and training would dominate a run."""
+"""Largest number of private images per class on which a judge is trained.
+
+More images add little accuracy, and training would take most of a run's time.
+"""
 FREE = {"initial": "words alone", "random": "a random choice"}
 """Names of the sets that cost no privacy, by their keys in a summary."""
 
@@ -234,7 +237,10 @@ def score(outcome: Outcome, show_progress: ProgressCallback = no_progress) -> di
 def _choose_at_random(
     outcome: Outcome, labels: Sequence[str], words: LabelledSet, made: LabelledSet
 ) -> Labelled | None:
-    """Return the dataset of the control beside a run; without one, choose images made from words at random."""
+    """Return the dataset of the control beside a run.
+
+    Without a control, choose at random among the images made from words.
+    """
     if (control := find_control(outcome.folder.root, None)) is not None:
         return Labelled.released(control, labels)
     if not find_method(outcome.plan.method.name).queries_data:
@@ -379,7 +385,7 @@ def _label(
 def keep_accuracy(
     outcome: Outcome, answers: Sequence[Answers], sets: Mapping[str, LabelledSet]
 ) -> dict[str, Any]:
-    """Store the judges' figures, write the owner's page, and return the summary with both.
+    """Store the judges' figures, write the owner's page, and return the summary with the figures and the page's path.
 
     Args:
         sets: The judges' training sets, including the dataset as ``final`` and the private images as

@@ -105,7 +105,10 @@ def make_page(
     made: LabelledSet,
     private: Sequence[Item | None],
 ) -> Path:
-    """Write the page with images of the dataset beside the private images nearest in the judge's features."""
+    """Write the page with images of the dataset.
+
+    Beside each is the private image that is nearest in the judge's features.
+    """
     pairs = pair_images(kind, confusion.labels, judge, made, private) if private else {}
     return write_use_page(page, run, kind, measured, 1 / len(confusion.labels), confusion, pairs)
 

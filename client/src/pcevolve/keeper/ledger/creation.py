@@ -69,7 +69,10 @@ def _missing(path: Path, key: Path) -> str:
 
 
 def require_there(path: Path) -> None:
-    """Refuse a missing ledger. If only its key is left, do nothing: opening it reports what is missing."""
+    """Refuse a missing ledger.
+
+    If only the ledger's key is left, do nothing: opening the ledger reports what is missing.
+    """
     if not is_there(path):
         raise LedgerError(describe_missing(path))
 
@@ -114,7 +117,7 @@ def locate_key(path: Path) -> Path:
 
 
 def require_volume(path: Path, volume: Path | None) -> None:
-    """Refuse a ledger that would be lost with its container, because earlier spending would be forgotten.
+    """Refuse a ledger that would be lost with its container: later runs could then not count what earlier runs spent.
 
     Args:
         volume: Folder for ledgers in a container, which must be a mount point; None outside containers.

@@ -68,7 +68,7 @@ class Terms:
     Attributes:
         secure: Whether noise comes from the operating system's CSPRNG; if not, the run is INSECURE.
         unit_size: Largest number of images of one privacy unit, as declared; None if not declared.
-        forgets_insecure: Whether INSECURE runs on the same data are left out of the sum.
+        forgets_insecure: Whether INSECURE runs on the same data are left out of the sum of all runs' spending.
         subsampled: Whether the run's units are subsampled from a folder. Then one unit of the folder
             changes several units of the subsample.
     """

@@ -239,7 +239,7 @@ def _group(mine: Enrolment, other: Enrolment) -> int | None:
 
 
 def _on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
-    """Return a run's event as one secret bears it."""
+    """Return a run's event as an event on one secret."""
     theirs = run.terms.secrets
     # That run made a promise to this very secret; its events on whole units would overstate the loss.
     if theirs is not None and mine.is_declared_in(run):

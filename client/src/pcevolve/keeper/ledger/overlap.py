@@ -274,8 +274,8 @@ def _agree(owners: IntArray, owned: Numbers, theirs: IntArray, images: Numbers) 
 def _most_declared(names: Numbers, mine: RunUnits, naming: Iterable[RunUnits]) -> IntArray:
     """Return the largest declared number of images of each named subject.
 
-    Runs that name the subject declare it. This run's declaration is about units of another name, so it is
-    used only if there is no other.
+    Runs that name the subject declare the number. This run's declaration is about units of another name, so
+    it is used only if there is no other.
     """
     most = np.zeros(len(names), np.int64)
     for each in naming:

@@ -85,7 +85,7 @@ class Store:
 
     @staticmethod
     def create(path: Path, key: LedgerKey) -> None:
-        """Make a new file without rows; it is on disk when the function returns."""
+        """Make a new file without rows; the file is on disk when the function returns."""
         db = _connect(path)
         db.execute(DURABLE)
         try:

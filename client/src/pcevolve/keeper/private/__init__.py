@@ -3,8 +3,8 @@
 Nothing here opens a socket or writes a log. No error contains a statistic of the data; errors name only the
 owner's own files. The package offers judges (``judge.PrivateJudge``, ``judge.UniformJudge``) and their
 data. ``listing`` names the files, and ``layouts`` advises on folders with another layout. ``dataset`` reads
-the files, ``units`` groups them by a map, ``subsample`` draws some. ``offers`` suggests remedies if
-the number of units is not as declared. ``inspection`` inspects a folder without a run.
+the files, ``units`` groups the images by a map, and ``subsample`` draws some of the units. ``offers``
+suggests remedies if the number of units is not as declared. ``inspection`` inspects a folder without a run.
 """
 
 from __future__ import annotations

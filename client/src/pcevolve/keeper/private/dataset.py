@@ -93,7 +93,7 @@ class PrivateDataset:
         return tuple(PrivateUnit(tuple(digests[unit]), names[unit], namespace) for unit in sorted(digests))
 
     def compute_digest(self) -> bytes:
-        """Digest everything that a selection depends on, in any order; for the ledger's fingerprint only."""
+        """Digest everything that a selection depends on, whatever the items' order; for the ledger's fingerprint."""
         names = self.unit_names or ("",) * (int(self.unit_of.max(initial=-1)) + 1)
         marks = self.marks or ((),) * len(self)
         each = zip(self.digests, self.targets.tolist(), self.unit_of.tolist(), marks, strict=True)

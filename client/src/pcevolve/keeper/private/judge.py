@@ -1,8 +1,8 @@
 """The private judge: embeds private images, measures within the budget, and returns receipts.
 
-All work that does not need the API is done before the API is first contacted, because the duration depends
-on the images' sizes. The judge has a selector measure candidates with the private data, and the account
-draw and pay.
+All work that does not need the API is done before the API is first contacted. The duration of this work
+depends on the images' sizes, and the API must not be able to measure it. For the judge, a selector measures
+candidates with the private data, and the account draws and pays.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class PrivateJudge:
 
 @dataclass(frozen=True)
 class UniformJudge:
-    """The ``random`` control: chooses without private data and at no cost, and leaves a receipt as well."""
+    """The ``random`` control: chooses without private data and at no cost; it returns receipts too."""
 
     account: Account
     noise: Noise

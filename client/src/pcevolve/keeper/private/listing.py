@@ -26,7 +26,7 @@ from pcevolve.public.words import SYSTEM_FILES, find_label_fault, find_label_fau
 from pcevolve_shared.reading import open_file
 
 MAX_IMAGES = 1_000_000
-"""Number of images for which sums of shares are exact, with a margin; see ``selectors.selection.round_down``."""
+"""Largest number of images: sums of so many shares are surely exact; see ``selectors.selection.round_down``."""
 _NAMED = 5  # files named in one error
 
 

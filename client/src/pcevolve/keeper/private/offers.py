@@ -22,7 +22,7 @@ from pcevolve.public.selectors import Scope, resolve_method
 from pcevolve.public.selectors.planner import plan
 
 OF_ROSTER = "the roster's shots"
-"""Name of the number of units in messages of a run of several owners, where no option changes it."""
+"""Name of the number of units in messages of a run of several owners, where no option sets the number."""
 
 
 def refuse_shots(settings: RunConfig, shots: Shots, unit: str, drawable: Mapping[str, int]) -> NoReturn:
@@ -64,8 +64,8 @@ def list_offers(shots: Shots, drawable: int, price: Callable[[int], str]) -> lis
     """List options that would help, each with its effect.
 
     Args:
-        drawable: Units of each class that ``data.subsample`` could draw, each counted for one class;
-            private.
+        drawable: Number of units of each class that ``data.subsample`` could draw, each counted for one
+            class; private.
         price: Describes the cost of a subsample with a given number of units per class.
     """
     drawn = min(shots.declared, drawable)

@@ -83,7 +83,7 @@ class Sources:
     budget: float
 
     def compute_digest(self, data: PrivateDataset) -> bytes:
-        """Digest the secrets without budgets, in any order; for the ledger's keyed fingerprints only."""
+        """Digest the secrets without budgets, whatever their order; for the ledger's keyed fingerprints only."""
         # Sorted and without budgets, because the ledger must recognise a reordered list as the same secrets.
         stated = [sorted(each.letters for each in self.listed), sorted(self.columns)]
         # With each text's values: if a value in a column changes, other secrets are protected.
@@ -98,7 +98,7 @@ class Sources:
         return hashlib.sha256(json.dumps([stated, self.budget]).encode()).digest()
 
     def find_held(self, data: PrivateDataset) -> Iterable[Held]:
-        """Return every secret that texts contain, once, with all texts that contain it by the list or any column."""
+        """Return every secret that occurs in texts, each once, with all texts in which list or columns find it."""
         found: dict[str, Held] = {}
         for letters, held in self._find_by_source(data):
             known = found.get(letters)
@@ -257,7 +257,10 @@ def read_declared(settings: RunConfig, promise: Secrecy) -> Sources:
 
 
 def compute_least_share(promise: Secrecy, event: Event, relation: Relation) -> float:
-    """Return the share of a vote that counts for a text with a secret at the default budget, in [0, 1]; public."""
+    """Return which share of a text's vote counts if the text contains a secret with the default budget.
+
+    The share is in [0, 1], and public.
+    """
     budget = secret_budget(promise.prior, promise.bound)
     return secret_share(budget, promise.most, float(event.value), relation)
 

@@ -11,18 +11,19 @@ The K units of each class with the first turns are drawn, each with all its imag
 unit's images of other classes are left out. Each class therefore has exactly K units, and no unit is drawn
 twice.
 
-**Claim.** Let both of two folders have at least K units of each class. If one unit is added or removed, the
-two subsamples under one seed are equal, or differ by one unit replaced by another of the same class. If one
-unit is replaced by another, with any name, images and classes, at most two units are replaced.
+**Claim.** Consider two folders that have at least K units of each class. If the folders differ by one added
+or removed unit, their subsamples under one seed are equal, or differ by one unit that is replaced by
+another of the same class. If the folders differ by one replaced unit, whatever its name, images and
+classes, at most two units of the subsample are replaced.
 
-Proof. If a removed unit was not drawn, the first K units of its class stay the same, and no other class is
-affected. If it was drawn, unit number K + 1 of its class takes its place, and all other units keep class
+Proof. If the removed unit was not drawn, the first K units of its class stay the same, and no other class
+is affected. If it was drawn, unit number K + 1 of its class takes its place, and all other units keep class
 and turn. A replacement is one removal and one addition, in one class or in two. ∎
 
 ``dp.calibration.DRAWN_UNITS`` is the number of units of the subsample that change with one unit of the
-folder, under either relation. Under add-remove one replacement is two changes, one unit less and one more;
-under replace-one two replacements are two changes. The number cannot be lower, because K + 1 units with
-different turns attain it.
+folder, under either relation. Under add-remove, one replacement is two changes: one unit is removed, and
+one is added. Under replace-one, two replacements are two changes. The number cannot be lower, because
+folders with K + 1 units of different turns attain it.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def count_drawable(units: Sequence[str], targets: Sequence[int]) -> Mapping[int,
 
 
 def _preference(unit: str, target: int) -> bytes:
-    """Return a class's rank within a unit: 32 bytes of a public hash, so that every class is first equally often."""
+    """Return a class's rank within a unit: 32 bytes of a public hash, so that no class is favoured."""
     return hashlib.sha256(f"{target}/".encode() + _spell(unit)).digest()
 
 

@@ -23,7 +23,7 @@ from pcevolve.public.words import find_label_fault, nfc
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json, read_file
 
 MOST_TEXTS = 4_000_000
-"""Half of the number for which sums are exact; see ``selectors.selection.round_down``."""
+"""Largest number of texts: half of the number for which sums are exact; see ``selectors.selection.round_down``."""
 MOST_FILE_BYTES = 4 * 2**30
 MOST_ROW = 2**22
 """Largest number of characters of a row, over all its columns."""
@@ -32,7 +32,7 @@ LEAST_UNPACKED = 2**24
 ROW_BYTES = 64
 """Estimate of a row's memory apart from its text, in bytes."""
 BATCH_ROWS = 1024
-"""Rows of a Parquet file that are unpacked at a time."""
+"""Number of rows of a Parquet file that are unpacked at a time."""
 MOST_EXACT = 2.0**53
 """Above this, neighbouring integers share one float64, so that two patients could become one."""
 PAGE_BUFFER = 2**16
@@ -60,7 +60,7 @@ class Columns:
 
     @classmethod
     def from_options(cls, text: str | None, label: str | None, unit: str | None) -> Self:
-        """Return the columns that options name, with defaults for the rest."""
+        """Return the columns that options name, with defaults for columns that no option names."""
         return cls(text or cls.text, label or cls.label, unit)
 
     def wanted(self, labelled: bool) -> list[str]:
@@ -237,7 +237,7 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
 
 
 def _require_bearable(path: Path, metadata: Any, names: Sequence[str], most: int) -> None:  # noqa: ANN401
-    """Refuse a file whose footer declares too many rows or unpacked bytes; only the wanted columns count."""
+    """Refuse a file whose footer declares too many rows or too many unpacked bytes in the wanted columns."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     chunks = [chunk for chunk in chunks if chunk.path_in_schema in names]
