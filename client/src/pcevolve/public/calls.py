@@ -30,7 +30,8 @@ class Call:
             starts from; such a run has no ``create``. ``vary``: varies a released prototype. ``look``: lookahead;
             varies every candidate of a population, so that the variations can judge it. ``extend``: more samples;
             varies every image of the last population once more.
-        iteration: 0 for text-to-image; otherwise the round of the images, whose release chose the source.
+        iteration: 0 for text-to-image; otherwise the round in which the images are made. The release of this round
+            chose their source.
         label: Class of the images.
         first: Index of the first image within its class and stage.
         count: Number of images.

@@ -100,7 +100,7 @@ class Made(Message):
 
 
 class Show(Message):
-    """Do the public part of the work for a release in advance, because its duration reveals nothing."""
+    """Do the public part of the work for a release in advance. Its duration reveals nothing, so it is not padded."""
 
     iteration: Iteration
 

@@ -201,7 +201,7 @@ def make_prompts(domain: str, label: str, count: int = USUAL) -> tuple[str, ...]
 
 
 def _word(context: int, turn: int, sentence: int) -> str:
-    """Return one prompt of the grammar with its placeholders; every three indices give a different prompt."""
+    """Return one prompt of the grammar with its placeholders; each triple of indices gives another prompt."""
     others = len(_CONTEXTS) - 1
     # The context depends on sentence and style, so that consecutive prompts do not share one.
     behind = _CONTEXTS[1 + (context - 1 + sentence + turn) % others] if context else ""

@@ -33,7 +33,7 @@ REFUSALS: Final[dict[Refusal, str]] = {
     "TranscriptError": "has a copy of the record that is damaged",
     "ClientError": "cannot go on",
 }
-"""The text that a coordinator shows for an owner's refusal, by its kind. The reason itself stays with the owner."""
+"""The text that a coordinator shows for each kind of an owner's refusal. The reason itself stays with the owner."""
 
 
 class _Message(BaseModel):

@@ -57,7 +57,7 @@ def most_true_positives(events: Iterable[Event], false_positives: float) -> floa
     """
     if not 0 < false_positives < 1:
         raise ValueError(f"false positives must be a share between 0 and 1, not {false_positives}")
-    # Equal events are merged, because the accountants compose them more tightly.
+    # Equal events are merged, because the accountants compose them more tightly than single events.
     spent = merge(events)
     if not spent:
         return false_positives

@@ -21,7 +21,7 @@ ROUNDING_SHARE = 1e-12
 SMALL_RANGE = 1e-7
 """Smallest bounded range, in nats, at which the exact formula of a Renyi curve is used.
 
-Below this range the simple bound is as good, and the formula loses its significant digits.
+Below this range, the formula is hardly smaller than the simple bound, and loses its significant digits.
 """
 
 

@@ -33,7 +33,7 @@ SIDE = 64  # pixels
 EDGES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 33)
 """Edges of the frequency bands, in cycles per image."""
 WEIGHT = 1.6
-"""Factor of the natural logarithms of power. On public images the spectrum then has a quarter of the variance."""
+"""Factor by which logarithms of power are multiplied. On public images, the spectrum has a quarter of the variance."""
 FLOOR = 5e-3
 """Power that rounding to 8 bits adds to every band. Smaller powers cannot be told apart."""
 
@@ -93,9 +93,9 @@ Up to this size most of the work is the network. Python computes the network in 
 take a fifth longer than one. For larger images most of the work is shrinking, which several threads do in parallel.
 """
 COARSE: Final = 8
-"""Cells across and down of the small copy of the image that keeps tone and polarity."""
+"""Number of cells per side of the small copy of the image that keeps tone and polarity."""
 LAYOUT: Final = 2
-"""Cells across and down in the pooled output of the last stage."""
+"""Number of cells per side in the pooled output of the last stage."""
 LEAST_VARIANCE: Final = 1e-4
 """Added to a variance before the square root, because the root's slope at 0 is infinite."""
 _NORM_EPSILON: Final = 1e-5

@@ -24,7 +24,7 @@ from pcevolve.public.media.images.decoding import DecodedImage
 
 WEIGHTS: Final = Path(__file__).with_name("mobilenet.safetensors")
 SIDE: Final = 128
-"""Pixels across and down. The network was trained on 224 pixels, which take three times as long."""
+"""Number of pixels per side of an input. The network was trained on 224 pixels, which take three times as long."""
 FEATURES: Final = 1280
 BLOCKS: Final = (
     (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1),

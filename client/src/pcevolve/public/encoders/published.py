@@ -1,4 +1,4 @@
-"""Published encoders: decides by file names whether ``--encoder auto`` uses a fetched encoder."""
+"""Published encoders: decide by file names whether ``--encoder auto`` uses a fetched encoder."""
 
 from __future__ import annotations
 

@@ -134,8 +134,8 @@ def keep_undivided() -> Iterator[None]:
     """Compute products and decompositions in one thread, in the entire process. Also usable as a decorator.
 
     The bits of the results are then the same for any number of processors. Splitting products of some hundred rows
-    saves little. If other programs are running, it can cost a hundred times the work, because each thread spins
-    while it waits for the others.
+    saves little. If other programs are running, the splitting can cost a hundred times the work, because each thread
+    spins while it waits for the others.
     """
     with _products().limit(limits=1):
         yield

@@ -26,7 +26,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Embeddings: TypeAlias = NDArray[np.floating[Any]]
-"""float64 ``(n, d)``, or float32 if it holds the same numbers. Both give equal results with float64 candidates."""
+"""float64 ``(n, d)``, or float32 if it holds the same numbers. Both types give equal results for float64 candidates."""
 
 FEW_PRODUCTS = 2**22
 """Number of multiplications up to which it is faster to compare all pairs than to prepare a screen."""

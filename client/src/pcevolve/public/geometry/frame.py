@@ -211,7 +211,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class FrameDoubt:
-    """A frame before rounding, and how much the frame of another machine may differ.
+    """A frame before rounding, and how much the frame of another machine may differ from it.
 
     Attributes:
         centre: The centre before rounding, float64 ``(d,)``.

@@ -1,8 +1,9 @@
 """The rules for requests: which bytes may this call carry, in this state of the record? All functions are pure.
 
 A request of the plan carries no image, or exactly one image that the provider itself sent before. There are two
-possible reasons. Either the public plan names the image whatever the private data are, or a receipt on record chose
-the image. In a run that starts from a release, the plan also names the images of that release, by their digests.
+possible reasons for sending an image. Either the public plan names the image whatever the private data are, or a
+receipt on record chose the image. In a run that starts from a release, the plan also names the images of that
+release, by their digests.
 
 In a plan that varies by prompt, an image is named for the same reasons but not sent. The request then carries the
 plan's prompt from which the provider made the image.

@@ -47,7 +47,7 @@ class Usability(UsableRule):
         return f"the API sent too little that can be used and differs: {faults}{more}"
 
     def notes(self, pool: Pool) -> Iterator[str]:
-        """Yield notes on candidates: excluded, not varied, or of another size than requested."""
+        """Yield notes on candidates that are excluded, are not varied, or have another size than requested."""
         kind, many = self.plan.modality.kind, self.plan.modality.nouns.many
         found = self.of(pool)
         yield from _describe_repeats(found, kind)

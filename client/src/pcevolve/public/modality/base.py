@@ -95,7 +95,7 @@ class Modality(Section):
             the dataset's nearest items decide instead.
         forms: Formats in which the dataset can be exported.
         unused_fields: Fields of a plan that do not apply to the kind.
-        independent_classifier: Name of the judge that shares nothing with an encoder, and therefore never voted.
+        independent_classifier: Name of the judge that shares nothing with any encoder, and therefore never voted.
     """
 
     nouns: ClassVar[Nouns]

@@ -92,7 +92,7 @@ class Images(Modality, requests.ImageSettings):
 
     @property
     def in_summary(self) -> dict[str, str]:
-        """Empty, because images are a summary's default."""
+        """Empty, because a summary that names no kind is about images."""
         return {}
 
     def describe(self) -> Described:
@@ -136,5 +136,5 @@ class Images(Modality, requests.ImageSettings):
         }
 
     def list_unproven(self) -> tuple[str, ...]:
-        """Name the size if requests do not set it, because no request shows then who stated it: API or owner."""
+        """Name the size if requests do not set it: they do not show whether the API or the owner stated it."""
         return () if self.sized else ("modality.width", "modality.height")

@@ -80,7 +80,7 @@ _commands: list[_Command] = []
 def find_enforcement() -> Enforcement:
     """Find out by system calls what the kernel can enforce. The kernel's version number does not reveal this.
 
-    A confined command may not make these system calls and returns its earlier answer.
+    A confined command is not allowed to make these system calls. It returns its earlier answer.
     """
     if _commands:
         return _commands[0].enforced
@@ -269,7 +269,7 @@ def _confine(
 
     Args:
         reads: All files that may be read, in addition to ``writes``. With None, any file may be read.
-        enforced: Rules of a less capable kernel. By default the rules that this kernel can enforce.
+        enforced: The rules to enforce, such as an older kernel's. By default all rules that this kernel can enforce.
         children: Processes to which signals may be sent.
         door: Descriptors of the sockets that stay open, such as the one between a keeper and a client.
 

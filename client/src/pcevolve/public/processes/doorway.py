@@ -45,7 +45,7 @@ def listen(host: str, port: int, seconds: float = 10.0) -> int:
     """Open a port on this machine before confinement, because a confined process cannot open one.
 
     Args:
-        seconds: Time during which a port in use is tried again, because a killed command may still be ending.
+        seconds: Seconds during which a port in use is tried again, because a killed command may still be ending.
 
     Raises:
         DoorError: The port cannot be opened.
@@ -154,7 +154,7 @@ def open_pipe(connection: int) -> Pipe:
 
 
 def is_cut_off(folder: str = "/sys/class/net") -> bool:
-    """Return True if only the loopback interface is up in this process. Idle tunnels exist on any machine."""
+    """Return True if only the loopback interface is up in this process. Idle tunnels are common, and do not count."""
     try:
         return all(each == "lo" or not _is_up(f"{folder}/{each}/flags") for each in os.listdir(folder))  # noqa: PTH208
     except OSError:

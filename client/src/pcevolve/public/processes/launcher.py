@@ -60,7 +60,7 @@ class Child:
     Attributes:
         pipe: The connection by which it gets its orders.
         threads: Threads that forward its output.
-        silence: Lock that stops the forwarding while it is held. Output would overwrite a question to a person.
+        silence: Lock that stops the forwarding while it is held, so that no output overwrites a question to a person.
     """
 
     process: subprocess.Popen[bytes]
@@ -74,7 +74,7 @@ class Child:
         self.pipe.send("order", json.dumps(message))
 
     def pass_on_words(self) -> None:
-        """Forward the output of a runner, which has no terminal, because a runner may be compromised."""
+        """Forward the output of a runner. A runner has no terminal, because it may be compromised."""
         if self.process.stdout is not None and not self.threads:
             given = [self.process.stdout.fileno(), 2, self.silence]
             self.threads.append(threading.Thread(target=_pass_on, args=given, daemon=True))

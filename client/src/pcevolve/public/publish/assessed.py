@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 DIGITS: Final = 2
-"""Decimals on record; more decimals would differ between machines."""
+"""Number of decimals on record. Further decimals would differ between machines."""
 
 
 class AssessedFigures(BaseModel):

@@ -1,4 +1,4 @@
-"""The ε of a run for everyone who may be in the private folder. No other module computes or words this ε.
+"""The ε of a run for everyone who may be in the private folder. No other module computes this ε or puts it into words.
 
 With ``data.subsample``, the private data are drawn from a folder, and one unit of the folder changes up to two
 units of the draw. A person in the folder does not know whether they were drawn. The ε for units of the folder

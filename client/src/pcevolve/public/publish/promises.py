@@ -115,7 +115,7 @@ def list_events(plan: PublicPlan, receipts: Iterable[Receipt]) -> list[Event]:
 
 
 def state_promise(plan: PublicPlan) -> str:
-    """State the promise that holds for every run in one sentence; empty for a run with seeded noise."""
+    """State in one sentence the promise that holds for every run; empty for a run with seeded noise."""
     return PROMISE.format(kind=plan.modality.kind) if plan.secure else ""
 
 

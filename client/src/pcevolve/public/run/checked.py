@@ -45,7 +45,7 @@ class CheckedRun:
 
 
 def require_ledger(path: Path) -> None:
-    """Refuse to resume a run whose ledger is missing, because the ledger records its draws (``LedgerError``)."""
+    """Refuse to resume a run whose ledger is missing, because the ledger records the run's draws (``LedgerError``)."""
     if not path.exists():
         raise LedgerError(
             f"the ledger of this run is gone from {path}: restore it and its key, or begin a new run; with "

@@ -31,7 +31,11 @@ class RunFolder(RunLayout):
 
     @contextmanager
     def claim(self, resume: bool) -> Iterator[None]:
-        """Create the folder, or continue the run in it, and lock it for this process (else ``UsageError``)."""
+        """Create the folder, or continue the run in it, and lock the folder for this process.
+
+        Raises:
+            UsageError: The run cannot use the folder (see ``refuse_overwriting``), or another process holds the lock.
+        """
         self.refuse_overwriting(resume)
         self.root.mkdir(parents=True, exist_ok=True)
         with self._lock():

@@ -132,7 +132,7 @@ class OwnerFolder:
         self.link()
 
     def link(self) -> None:
-        """Link to this folder from the default ledger's folder. A confined keeper may not create links."""
+        """Link to this folder from the default ledger's folder. A confined keeper is not allowed to create links."""
         usual = find_ledger().parent / RUNS / self.root.name
         # If the link cannot be made, the user has to name the ledger in later commands.
         with suppress(OSError):

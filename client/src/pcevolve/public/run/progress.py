@@ -1,6 +1,6 @@
 """A run's progress for its owner, on stderr.
 
-All of it is public. Progress of private work is shown only on the keeper's screen.
+Everything here is public. The keeper shows the progress of private work, on its own screen alone.
 
 >>> Progress(images=30, total=90, iteration=1, iterations=3, epsilon=3.5, seconds_per_image=2.0).left
 'about 2 min'

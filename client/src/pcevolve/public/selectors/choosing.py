@@ -30,7 +30,7 @@ from pcevolve.public.selectors import Measurement, SelectionInput, Selector
 from pcevolve.public.selectors.means import distance_to_released_means
 
 Rendition: TypeAlias = Appearance | None
-"""The appearance to which images are matched before they are embedded. None leaves images unchanged."""
+"""The appearance to which images are matched before they are embedded. With None, images stay unchanged."""
 
 
 def choose_renditions(plan: PublicPlan, appearance: Receipt | None) -> tuple[Rendition, ...]:

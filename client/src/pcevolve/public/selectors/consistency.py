@@ -122,7 +122,7 @@ def is_surrounded(inputs: SelectionInput, target: int, winner: int, picked: IntA
 
 
 class Drawn:
-    """``pick`` and the auditor's checks for selectors that measure one ``chosen`` candidate of each class."""
+    """``pick`` and the auditor's checks, for selectors whose measurement is one drawn candidate of each class."""
 
     def pick(self, measured: Measurement, inputs: SelectionInput) -> tuple[IntArray, ...]:
         """Return the drawn candidates. If several per class are wanted, add their nearest neighbours in the pool.

@@ -36,8 +36,8 @@ from pcevolve.public.selectors.votes import ONE_VOTE
 # are computed for every tuple.
 BLOCK = 3
 """Largest number of classes that vote together. The number of tuples is the product of the sizes of their pools."""
-# For each private image, time and memory grow with the number of tuples. If there are more, the images vote on a public
-# random sample.
+# For each private image, time and memory grow with the number of tuples. If there are more
+# tuples than this, the images vote on a public random sample.
 MOST_TUPLES = 20_000
 CLOSE_SHARE = Fraction(15, 100)
 """m, the share of a class's candidates that count as close to an image. The fraction makes their number exact."""

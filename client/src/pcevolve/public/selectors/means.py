@@ -61,13 +61,13 @@ class Means:
         return tuple(self._choose(measured, inputs, target) for target in range(len(inputs.labels)))
 
     def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-        """Return True for means of all classes, rounded to the noise's scale, in a frame that a machine may compute."""
+        """Return True if there are rounded means of all classes, in a frame that some machine may compute."""
         from pcevolve.public.selectors import means_checked  # the auditor's half, which no run loads
 
         return means_checked.could_measure(measured, inputs, events)
 
     def is_picked(self, measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]) -> bool:
-        """Return True for picks near the released means and far from earlier picks, up to rounding."""
+        """Return True if the picks are near the released means and far from earlier picks, up to rounding."""
         from pcevolve.public.selectors import means_checked
 
         return means_checked.is_picked(measured, inputs, picked)

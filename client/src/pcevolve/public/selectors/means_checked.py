@@ -19,7 +19,7 @@ from pcevolve.public.selectors.sums import choose_release
 
 
 def could_measure(measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-    """Return True for means of all classes, rounded to the noise's scale, in a frame that a machine may compute."""
+    """Return True if there are rounded means of all classes, in a frame that some machine may compute."""
     frame = inputs.coordinates
     width, most = frame.axes.shape
     doubts = choose_release(frame, inputs, events).doubts
@@ -39,7 +39,7 @@ def could_measure(measured: Measurement, inputs: SelectionInput, events: Events)
 
 
 def is_picked(measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]) -> bool:
-    """Return True for picks near the released means and far from earlier picks, up to rounding."""
+    """Return True if the picks are near the released means and far from earlier picks, up to rounding."""
     return all(_follows(measured, inputs, target, each) for target, each in enumerate(picked))
 
 

@@ -192,7 +192,8 @@ class Method:
         Raises:
             UsageError: The method has no such calibration, or needs a δ.
         """
-        # Published calibrations add more noise for the same guarantee. They serve to repeat the papers' tables.
+        # Published calibrations add more noise than tight ones for the same guarantee. They serve to repeat the
+        # papers' tables.
         if calibration == "tight":
             return self.tight(budget, scope)
         if self.published is None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pcevolve.public.media.images.appearance import Appearance
 
 ROUNDING_SHARE = 1e-8
-"""Share of the clip radius reserved for float64 rounding of the sums. For 10**5 images the rounding is far smaller."""
+"""Share of the clip radius reserved for float64 rounding of the sums. For 10**5 images, rounding takes far less."""
 
 LEAST_KEPT = 1 / 64
 """Least standard deviation of the noise that shrinkage leaves in a coordinate, in steps of the frame.
@@ -201,7 +201,7 @@ def choose_release(frame: Frame, inputs: SelectionInput, events: Events) -> AtOn
     """Choose how means are released, by the number of events.
 
     Raises:
-        ValueError: There are none, or more than two.
+        ValueError: There is no event, or there are more than two.
     """
     # A centre is released if and only if an event pays for it, so the number of events decides.
     if len(events) == 2:

@@ -45,7 +45,7 @@ Dataset = Mapping[str, Sequence[Candidate | Chosen]]
 
 
 class Figures(NamedTuple):
-    """The figures of an assessment before rounding. ``words_unsure`` bounds the error of ``words_agree``."""
+    """The figures of an assessment before rounding. ``words_unsure`` bounds how much ``words_agree`` may differ."""
 
     classes_apart: float | None
     distance: float
@@ -177,8 +177,8 @@ def distances(
     The nearest images are the nearest quarter of each class. Without images the result is None.
 
     Noise displaces a released class mean by a length that is public. The displacement is independent of the images, so
-    its square adds to the square of the true distance. This square is therefore subtracted, to estimate the distance to
-    the true class mean.
+    its square adds to the square of the true distance. The square of the displacement is therefore subtracted, to
+    estimate the distance to the true class mean.
 
     Args:
         points: For each class, float64 ``(images, k)`` in the frame of the release. Rows that are not finite belong

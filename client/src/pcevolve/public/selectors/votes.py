@@ -70,7 +70,7 @@ def release_counts(
 
 
 def could_be_counts(released: FloatArray, event: Event, inputs: SelectionInput) -> bool:
-    """Return True for numbers that are rounded to the scale of the event's noise."""
+    """Return True if the numbers are rounded to the scale of the event's noise."""
     sigma = deviation(event, histogram_sensitivity(inputs.relation))
     return is_rounded_to(released, rounding_step(sigma * inputs.noise_factor))
 
@@ -115,7 +115,7 @@ class Votes(ExactPicks):
         return tuple(self._parents(part, inputs, target) for target, part in enumerate(parts))
 
     def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
-        """Return True for a rounded number for each candidate, and for each class if class counts were paid for."""
+        """Return True if each candidate, and each class if class counts were paid for, has a rounded number."""
         sizes = {"counts": len(inputs.labels), "votes": int(_starts(inputs)[-1])}
         paid = {name: event for (name, _), event in zip(self._queries(events), events, strict=True)}
         # One number for each candidate, usable or not, so that the length of the array carries no information.

@@ -21,7 +21,7 @@ from pcevolve_shared.reading import open_file, parse_json
 FORMAT: Final = 3
 """Version of record and manifest. It is raised with every change that another version could misread."""
 WRITERS: Final = {2: "0.2.0"}
-"""The pcevolve version that wrote each format. Earlier runs had no format number."""
+"""The pcevolve version that wrote each format. Runs of earlier versions had no format number."""
 MOST_OPENING_BYTES: Final = 100_000
 _MOST_LOG_BYTES: Final = 2**62
 

@@ -1,7 +1,7 @@
 """Pair every attempt at a request with its outcome, in order.
 
-All counts of requests, bytes, images and costs are sums over these attempts. This module only pairs. Other
-modules check the order of the lines, and that each image had a reason to be sent.
+All counts of requests, bytes, images and costs are sums over these attempts. This module only pairs attempts with
+outcomes. Other modules check the order of the lines, and that each image had a reason to be sent.
 """
 
 from __future__ import annotations

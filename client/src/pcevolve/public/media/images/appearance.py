@@ -40,7 +40,7 @@ MOVED_SHARE = (
 def find_position(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
     """Return the position of the subject's middle, down and across, in [0, 1].
 
-    The values 0 and 1 mean ``REACH`` of a side away from the image's middle.
+    The values 0 and 1 are ``REACH`` of the image's side away from its middle.
 
     Args:
         luminance: float64 ``(height, width)``.
@@ -83,7 +83,7 @@ def _number(profile: FloatArray) -> float:
 
 NUMBERS = 6
 DECIMALS = 6
-"""Decimals of a released appearance."""
+"""Number of decimals of each number in a released appearance."""
 DARKEST, BRIGHTEST = 0.02, 0.98  # quantiles
 SHARPNESS_SIDE = 64  # pixels of the shorter side at which sharpness is measured
 LONGEST_SIDE = 64 * SHARPNESS_SIDE
@@ -94,7 +94,7 @@ AS_IS, MATCHED = (0.0,), (1.0,)
 """A receipt's value for the appearance in which candidates were chosen, if the plan leaves the choice open."""
 LEAST_CONTRAST = 0.02
 LEAST_ROOM = 0.5
-"""Least share of an image's contrast that must remain in another appearance."""
+"""Least share of an image's contrast that must remain when the image is given an appearance."""
 
 
 @dataclass(frozen=True)

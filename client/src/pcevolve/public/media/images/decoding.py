@@ -37,7 +37,7 @@ def decode_here(data: bytes) -> DecodedImage | None:
 
 
 class RecentImages:
-    """Decodes with a function and caches recent images, because each image is checked, embedded and shown in turn."""
+    """Decodes with a given function, and caches recent images. Each image is checked, embedded and shown in turn."""
 
     def __init__(self, decode: Callable[[bytes], DecodedImage | None], most: int = 2**26) -> None:
         """Take the decoding function, and the largest number of bytes of files and pixels that are cached."""

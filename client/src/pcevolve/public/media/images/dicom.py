@@ -34,7 +34,7 @@ MOST_READS = 500_000
 MOST_ELEMENT_BYTES = 1024**2
 """Largest number of bytes of an element other than pixels. The largest look-up table has 128 KiB."""
 PIECE = 65_536
-"""Bytes that are inflated at a time. They expand to at most a thousand times as many."""
+"""Number of bytes that are inflated at a time. They expand to at most a thousand times as many bytes."""
 _ERRORS = (*DECODE_ERRORS, ArithmeticError, AttributeError, RuntimeError, BytesLengthException)
 """All errors that pydicom and its decoders raise for damaged, unknown or too deeply nested files."""
 _JPEG = (uid.JPEGBaseline8Bit, uid.JPEGExtended12Bit)

@@ -60,7 +60,7 @@ class Seen:
 
     Attributes:
         how: The mapping that is used to show it, or ``REFUSED``.
-        low: Its least value, in its own units.
+        low: The picture's least value, in the file's units.
         levels: The range, in 0 to 255, of 99.8 % of each channel's pixels, uint8 ``(2, channels)``.
         varies: True if its values differ at all. A picture of one colour has no contrast to lose.
     """

@@ -64,7 +64,7 @@ class Glance:
 
     @classmethod
     def of(cls, run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> Glance | None:
-        """Return the comparison for a run; None unless a judge that did not vote measured accuracy on public images."""
+        """Return a run's comparison if a judge that did not vote measured accuracy on public images; otherwise None."""
         trusted = [point for point in accuracy if not point.voted]
         if not trusted or run.plan.modality.refuses_sheets:
             return None
