@@ -148,7 +148,7 @@ def test_an_insecure_run_says_so_in_its_first_line_and_passes_only_where_it_is_a
 ):
     code, out, said = audited(insecure, *allowed)
     assert out.splitlines()[0].startswith("INSECURE: noise came from a seed")
-    assert (code, "an INSECURE run passes only with --allow-insecure" in said) == (
+    assert (code, "an INSECURE run passes its audit only with --allow-insecure" in said) == (
         int(not allowed),
         not allowed,
     )

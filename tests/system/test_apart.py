@@ -180,7 +180,7 @@ def test_ctrl_c_is_answered_in_two_lines_and_resume_goes_on(typed, api, referenc
     _, said = running[-1].communicate(timeout=SECONDS)
     assert running[-1].returncode == 130, said
     assert said.count("stopped") == 1
-    assert "to go on, without paying again for what is paid" in said
+    assert "to continue, without paying twice for anything" in said
     assert "Traceback" not in said
     assert typed("run", "--resume", "run", "--yes")[0] == 0
     assert receipts(typed.folder / "run") == receipts(reference)
@@ -295,4 +295,4 @@ print(*sorted(role for role in held if held[role]))
         "the reason is on standard error alone, because it may tell of private data",
         confined,
     ], done.stderr
-    assert "earlier runs already spent epsilon=10" in done.stderr
+    assert "earlier runs have already spent epsilon=10" in done.stderr

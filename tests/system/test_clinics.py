@@ -217,7 +217,7 @@ def test_confined_owners_of_one_command_or_two_and_with_any_clock_make_one_relea
     assert "you are Clinic 2" in told
     assert "coordinator and 1 of the other owners" in told
     assert "trust nobody" in told
-    assert "sent that you joined and agree, and 2 answers of" in told
+    assert "sent the facts that you joined and agreed, and 2 answers of" in told
     assert "you are Clinic 1" in clinics.read("owner-0")
     assert "private files and the network: enforced by the kernel" in clinics.read("owner-0")
     assert not any(word in clinics.read("front-0") for word in ("you are", "ledger", "private/"))
@@ -231,8 +231,8 @@ def test_confined_owners_of_one_command_or_two_and_with_any_clock_make_one_relea
     ("host", "begins", "trusted", "said", "heard"),
     [
         ("127.0.0.1", -1, "other", "the certificate is not trusted: give --ca-file FILE", "join with --ca-file"),
-        ("127.0.0.2", -1, "tls", "the certificate is another host's", "is for another host name"),
-        ("127.0.0.1", -400, "tls", "the certificate is out of date: so this machine's clock", "correct the clock"),
+        ("127.0.0.2", -1, "tls", "the certificate is another host's", "is for a different host name"),
+        ("127.0.0.1", -400, "tls", "the certificate is out of date: by this machine's clock", "correct the clock"),
     ],
 )  # fmt: skip
 def test_a_certificate_that_is_wrong_is_one_sentence_on_both_screens(
@@ -251,7 +251,7 @@ def test_at_a_door_the_keeper_asks_its_own_person_and_no_front_can_agree(clinics
     clinics.coordinate()
     keeper, front = clinics.join_apart(0, agrees=False)
     assert end(keeper, front) == [2, 0], clinics.read("owner-0") + clinics.read("front-0")
-    assert "nobody can agree" in clinics.read("owner-0")
+    assert "agreeing to the plan needs a terminal" in clinics.read("owner-0")
     clinics.wait_for(lambda: "owner Clinic 1 does not agree" in clinics.read("coordinator"))
     assert clinics.count_paid(0) == 0
 
@@ -259,5 +259,5 @@ def test_at_a_door_the_keeper_asks_its_own_person_and_no_front_can_agree(clinics
 def test_nobody_is_asked_by_a_command_that_nobody_can_answer(clinics):
     clinics.coordinate()
     assert end(clinics.join(0, agrees=False)) == [2]
-    assert "nobody can agree" in clinics.read("owner-0")
+    assert "agreeing to the plan needs a terminal" in clinics.read("owner-0")
     assert clinics.count_paid(0) == 0

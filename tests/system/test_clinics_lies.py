@@ -47,7 +47,7 @@ def find_sentence(clinics: Clinics, place: int) -> str:
     return said
 
 
-MINE = "an answer of yours that your ledger does not have"
+MINE = "an answer of yours that is not in your ledger"
 UNSIGNED = "has not signed"
 
 
@@ -77,7 +77,7 @@ def test_an_owner_answers_no_other_question_for_an_access_that_it_has_answered(c
     lie(clinics, "ask_again")
     honest = [clinics.join(place) for place in (0, 2)]
     assert end(clinics.join(1)) == [TOO_MUCH]
-    assert "answered before, to another question" in find_sentence(clinics, 1)
+    assert "already used to answer a different question" in find_sentence(clinics, 1)
     assert clinics.count_paid(1) == 1
     assert [each.poll() for each in honest] == [None, None]
     assert not receipts(clinics.folder / "run")
@@ -110,7 +110,7 @@ def test_of_two_coordinators_at_once_one_is_told_no_once_the_owners_ledger_is_fu
     assert end(second.join(0, "--out", "owner-0/second")) == [TOO_MUCH]
     assert end(other) == [2]
     assert end(*first) == [0] * 4
-    assert "whose cap is 5 at delta 1e-05" in find_sentence(clinics, 0)
+    assert "and the cap is 5 at delta 1e-05" in find_sentence(clinics, 0)
     assert "owner Clinic 1 has not enough privacy budget left for this plan" in clinics.read("coordinator")
     assert "lifetime" not in clinics.read("coordinator")
     assert [clinics.count_paid(place) for place in OWNERS] == [2, 2, 2]
@@ -179,16 +179,20 @@ def bring_another_roster(clinics: Clinics) -> list[str]:
 BAD = {
     bring_another_class: (3, "classes differ from the roster's", "owner Clinic 2 cannot use its data"),
     bring_another_roster: (2, "roster differs from this owner's", "roster differs from this owner's"),
-    bring_other_weights: (8, "has other weights than are here", "owner Clinic 2 has not the encoder"),
+    bring_other_weights: (
+        8,
+        "has different weights from those on this machine",
+        "owner Clinic 2 has not the encoder",
+    ),
     come_with_another_version: (
         2,
-        "of pcevolve, and this owner 0.1.0: use one",
-        "Clinic 2 is not let in: the",
+        "of pcevolve, but this owner has version 0.1.0: use the same version",
+        "Clinic 2 was refused: the",
     ),
 }
 BAD_AT_NIGHT = {
     bring_few: (3, "class sizes are too far", "owner Clinic 2 cannot use its data for this plan"),
-    bring_a_spent_ledger: (4, "whose cap is 1", "owner Clinic 2 has not enough privacy budget left"),
+    bring_a_spent_ledger: (4, "and the cap is 1", "owner Clinic 2 has not enough privacy budget left"),
 }
 
 

@@ -80,7 +80,7 @@ def test_where_the_api_fails_the_client_says_that_both_commands_go_on(typed: Typ
     }
     (kept, owners), (ran, clients) = end(*begin(typed))
     assert (kept, ran) == (1, 6), owners + clients
-    assert owners.count("error: ") == owners.count("error: the client gave the run up, and says why: ") == 1
+    assert owners.count("error: ") == owners.count("error: the client stopped the run; see") == 1
     assert (
         "both commands as before, the keeper's with --resume runs/run (in containers: docker compose up"
         in clients
@@ -96,7 +96,10 @@ def test_a_client_that_fails_before_the_run_begins_leaves_no_keeper_that_succeed
     api.server.speak = lambda _: online.answer_json(401, {"error": "no such key"})
     (kept, owners), (ran, clients) = end(*begin(typed))
     assert (kept, ran) == (1, 6), owners + clients
-    assert "error: the client gave the run up, and says why: what is paid for is in the ledger" in owners
+    assert (
+        "error: the client stopped the run; see the client's messages. Everything paid for is in the ledger"
+        in owners
+    )
     assert not (typed.folder / "own" / "ledger.sqlite").exists()
 
 
@@ -106,7 +109,7 @@ def test_what_the_keeper_refuses_its_client_names_in_a_line_without_the_reason(t
     assert (kept, ran) == (3, 3), owners + clients
     assert "cut" in owners
     assert [line for line in clients.splitlines() if "waiting" not in line] == [
-        "error: the keeper refuses to go on, and says why"
+        "error: the keeper refused to continue; see its own messages"
     ]
     assert not any((typed.folder / "runs").iterdir())
 

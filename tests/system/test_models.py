@@ -65,7 +65,7 @@ def test_a_negative_prompt_is_refused_before_anything_is_spent_where_the_model_r
     options = client.run_options(private, tmp_path / "run", model="tiny-lcm", negative_prompt="text")
     done = client(*options)
     assert done.returncode == 2
-    assert "the API's model reads no negative prompts" in " ".join(done.stderr.split())
+    assert "the API's model does not use negative prompts" in " ".join(done.stderr.split())
 
 
 @pytest.fixture(scope="module")

@@ -133,7 +133,7 @@ def test_what_a_dataset_of_texts_is_worth_is_measured_by_a_judge_that_did_not_vo
     assert "not_checked" not in found
     refused = owner("evaluate", out, "--test", private)
     assert refused.returncode != 0
-    assert "some of it is private data of this run" in refused.stderr
+    assert "part of these data are private data of the run" in refused.stderr
     assert [(row["judge"], row["voted"]) for row in found["judges"]] == [("ngrams", False), ("words", True)]
     assert found["test_texts"] == 8
     assert 0 <= found["longest_copied_words"] < 9
@@ -182,7 +182,9 @@ def test_a_run_that_goes_on_keeps_what_it_promised_of_each_secret(
     listed.write_text("chills\t1e-4\t2e-4\n")
     refused = client("run", "--resume", tmp_path / "run")
     assert refused.returncode == 4
-    assert "another secret is declared; restore them, or begin a new run" in " ".join(refused.stderr.split())
+    assert "a declared secret has changed: restore the original data, or begin a new run" in " ".join(
+        refused.stderr.split()
+    )
 
 
 @pytest.mark.parametrize(
@@ -230,14 +232,14 @@ def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
         ({"private": "digits:3,5"}, "these are images, but this run makes texts"),
         ({"text_column": "body"}, "no column 'body'"),
         ({"model": "gpt"}, "no model 'gpt': it offers bundled"),
-        ({"appearance": "matched"}, "method.appearance means nothing in a run of method pe over"),
+        ({"appearance": "matched"}, "method.appearance has no effect in a run of method pe over"),
         ({"unit_map": "units.csv"}, "--unit-map is about images"),
         ({"dialect": "getimg", "private": "terms"}, "these are texts, but this run makes images"),
         (
             {"dialect": "getimg", "unit_column": "patient", "private": "digits"},
             "data.unit_column is about texts",
         ),
-        ({"shots": 40}, "class sizes are too far from --shots 40"),
+        ({"shots": 40}, "the class sizes are too far from --shots 40"),
         ({"method": "secpe"}, "list them in a file (data.secrets)"),
         ({"method": "secpe", "secrets": "/dev/null"}, "data.secrets /dev/null cannot be read"),
         ({"method": "secpe", "secret_columns": "ward"}, "no column 'ward'"),

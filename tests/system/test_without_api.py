@@ -144,7 +144,7 @@ def test_what_a_guess_at_a_listed_secret_is_worth_is_told_before_anything_is_spe
     assert (secrets["mu"], secrets["cells"]) == (pytest.approx(0.178933, abs=5e-7), 12)
     shown = " ".join(alone("budget", "plan", *options).stdout.replace("│", " ").split())
     assert "0.001 where it was 1e-4" in shown
-    assert "at most 3 texts, which count 0.105 of a vote each" in shown
+    assert "at most 3 texts, each of which counts 0.105 of a vote" in shown
     assert plan(alone, "--method", "pe")["secrets"] is None
 
 
@@ -152,11 +152,11 @@ def test_what_a_guess_at_a_listed_secret_is_worth_is_told_before_anything_is_spe
     ("options", "words"),
     [
         ((), "--method must be given: --help says more"),
-        (("--method", "pe", "--epsilon", "1", "--noise-multiplier", "2"), "give one of them"),
+        (("--method", "pe", "--epsilon", "1", "--noise-multiplier", "2"), "give only one of them"),
         (("--method", "pe", "--epsilon", "1e999999999"), "epsilon must be a finite number above 0"),
         (("--method", "pe", "--noise-multiplier", "nan"), "noise-multiplier must be a finite number above 0"),
         (("--method", "jvem", "--noise-multiplier", "2"), "adds no Gaussian noise: give --epsilon"),
-        (("--method", "auto", "--noise-multiplier", "2"), "name a method"),
+        (("--method", "auto", "--noise-multiplier", "2"), "give the name of a method"),
         (("--method", "pe", "--delta", "0"), "needs --delta, for example --delta 1e-5"),
         (("--method", "pe", "--delta", "1"), "delta must be at least 0 and below 1"),
         (("--method", "pe", "--relation", "twins"), "--relation"),
@@ -164,7 +164,7 @@ def test_what_a_guess_at_a_listed_secret_is_worth_is_told_before_anything_is_spe
         (("--method", "pe", "--classes", "1001"), "--classes"),
         (("--method", "pe", "--shots", "0"), "--shots"),
         (("--method", "pe", "--candidates", "1000001"), "--candidates"),
-        (("--method", "pe", "--secret-size", "3"), "--secret-size means nothing to method 'pe'"),
+        (("--method", "pe", "--secret-size", "3"), "--secret-size has no effect with method 'pe'"),
         (
             ("--method", "secpe", "--secret-bound", "1e-5"),
             "method.secret_bound must not be below method.secret_prior",

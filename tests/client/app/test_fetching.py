@@ -20,9 +20,9 @@ from support.confined import confines
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("words", "comes with the client"),
-        ("transformer:a/b", "is fetched by its library: hf download a/b"),
-        ("foo", "no encoder 'foo' to fetch: choose one of clip, resnet18, .* or clip:MODEL:TAG$"),
+        ("words", "is included in the client"),
+        ("transformer:a/b", "is fetched with its own library: hf download a/b"),
+        ("foo", "encoder 'foo' cannot be fetched: choose one of clip, resnet18, .* or clip:MODEL:TAG$"),
     ],
 )
 def test_what_cannot_be_fetched_is_refused_with_what_can(name, told):

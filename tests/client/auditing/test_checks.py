@@ -167,7 +167,10 @@ def test_how_often_a_request_failed_and_the_key_changed_is_told_for_either_could
     forge(tmp_path, exchange)
     assert faults_of(tmp_path) == []
     claims = " ".join(each.claim for each in audit(tmp_path))
-    assert "in the same order; only the record says that 1 got no answer and 1 showed another key" in claims
+    assert (
+        "in the same order; only the record says that 1 requests got no answer and 1 answers came under a different key"
+        in claims
+    )
 
 
 def test_a_way_to_the_api_that_none_can_go_is_told(copy: Path):
@@ -225,7 +228,7 @@ def test_what_a_crash_tore_off_is_not_read_and_breaks_nothing_unless_the_record_
             half.touch()
             assert bool(faults_of(copy)) == (root_is == "broken")
             told = [each.pending for each in audit(copy) if each.pending]
-            assert ["and the last is torn off; " in each for each in told] == [bool(torn)] * len(told)
+            assert ["and the last line is incomplete; " in each for each in told] == [bool(torn)] * len(told)
             half.rename(other := half.with_name("0" * 64))
             assert faults_of(copy), "its name is not what it holds"
             other.unlink()
@@ -235,10 +238,13 @@ def test_what_a_crash_tore_off_is_not_read_and_breaks_nothing_unless_the_record_
 def test_what_a_killed_command_or_a_system_left_is_a_fault_with_advice(copy: Path):
     for name, said in (
         (".DS_Store", " (systems make such unasked: delete it)"),
-        (".report.html.partial", f"; if a command was cut off, pcevolve report {copy} clears it away"),
+        (
+            ".report.html.partial",
+            f"; an interrupted command may have left it: pcevolve report {copy} removes it",
+        ),
     ):
         (copy / name).touch()
-        assert faults_of(copy) == [f"'{name}' belongs to no run{said}"]
+        assert faults_of(copy) == [f"'{name}' does not belong to a run{said}"]
         (copy / ".DS_Store").unlink(missing_ok=True)
     with RunFolder(copy).hold():
         assert faults_of(copy) == []
@@ -251,7 +257,7 @@ def test_a_release_cannot_be_hidden_while_something_that_was_made_of_it_is_left(
         (copy / name).mkdir()
     remove(copy, *({*MADE, *exports} - {kept}))
     wrong = faults_of(copy)
-    assert any(f"and yet there is {kept}" in each for each in wrong)
+    assert any(f"but the folder contains {kept}" in each for each in wrong)
     assert "release/manifest.json is missing" in wrong
 
 

@@ -45,7 +45,7 @@ from support.provider import FakeProvider, ok, png
 from support.runs import SmallRun, rng, small_plan
 
 LABELS, SHOTS, SIDE = ("cut", "good"), 3, 24
-CHOICES = "every choice follows from what was measured and paid for"
+CHOICES = "every selection follows from released measurements that were paid for"
 SELECTED = {"pool": "all", "keep": "selected", "initial": 8, "prototypes": 2, "centre_first": True}
 MEANS = {"method": "dp-means", **SELECTED}
 AUG_PE = {"method": "aug-pe", "pool": "survivors", "keep": "selected", "prototypes": 4}

@@ -63,8 +63,8 @@ def test_a_run_that_starts_from_a_release_does_not_hold_until_that_release_is_au
         audited = Audit.of(tmp_path / "more", sources=sources)
         assert (audited.holds, audited.broken) == (False, False)
         assert audited.faults == [
-            "the images that this run varies were released by a run that passes its audit: without that run, it cannot "
-            "be shown that these images were released, or at what epsilon: give --from RUN with the "
+            "the images that this run varies come from a run that passes its audit: the run that released these "
+            "images, and its epsilon, cannot be checked: give --from RUN, where RUN is the "
             f"run whose release/manifest.json has sha256 {'5' * 64}"
         ]
 
@@ -77,5 +77,5 @@ def test_a_verdict_is_told_with_what_speaks_against_it(copy: Path):
     assert not audited
     assert audited.broken
     assert repr(AuditResult.of(audited)).startswith(
-        "<AuditResult: does NOT hold: the release is what the record gives"
+        "<AuditResult: does NOT hold: the release equals, byte for byte, what the record gives"
     )

@@ -33,8 +33,8 @@ def test_of_a_new_ledger_nothing_is_known_and_of_an_old_one_what_was_spent(tmp_p
     path = tmp_path / "ledger.sqlite"
     first = account(path, "a")
     found = notes(first)
-    assert found["ledger"].text.startswith("own/ledger.sqlite; it lists no other run.")
-    assert found["ledger"].brief == "lists no other run"
+    assert found["ledger"].text.startswith("own/ledger.sqlite; the ledger is new.")
+    assert found["ledger"].brief == "new, without earlier runs"
     assert found["before"].brief == ""
     assert found["window"].text == "0 to 255"
     pay(first, 1)
@@ -46,7 +46,7 @@ def test_of_a_new_ledger_nothing_is_known_and_of_an_old_one_what_was_spent(tmp_p
 
 def test_to_a_run_that_spends_nothing_it_does_not_matter(tmp_path: Path):
     found = notes(account(tmp_path / "ledger.sqlite"), small_plan())
-    assert found["before"].text == "not relevant: this run spends nothing"
+    assert found["before"].text == "not needed, because this run spends nothing"
     assert found["ledger"].brief == ""
     assert "together" not in found
 
@@ -55,8 +55,8 @@ def test_to_a_run_that_spends_nothing_it_does_not_matter(tmp_path: Path):
     ("held", "changes", "said"),
     [
         ((10, 10), {}, None),
-        ((9, 9), {}, "your classes hold 9 privacy units each, and --shots says 10"),
-        ((11, 8), {}, "your classes hold 8 to 11 privacy units each, and --shots says 10"),
+        ((9, 9), {}, "your classes hold 9 privacy units each, but --shots is 10"),
+        ((11, 8), {}, "your classes hold 8 to 11 privacy units each, but --shots is 10"),
         ((10, 11), {}, "your classes hold 10 to 11 privacy units each"),
         ((11, 8), {"method": "random"}, None),
         ((11, 8), {"method": "pe", "delta": 1e-5, "class_counts": True}, None),
@@ -77,9 +77,7 @@ def test_how_often_a_listed_secret_can_be_guessed_counts_what_other_runs_said_of
     pay(alone, 1)
     told = notes(account(path, "b", secrets=listed, **terms))["all runs"].text
     assert told.startswith("secrets: guessed with a probability of at most ")
-    assert told.endswith("; runs with other secrets declared count in full")
+    assert told.endswith("; runs that declared other secrets count in full")
     pay(account(path, "c", secure=False, **terms), 1, "c")
     found = notes(account(path, "d", secrets=listed, **terms), small_plan())
-    assert found["all runs"].text.startswith(
-        "a run that states no epsilon used these data: nothing bounds what"
-    )
+    assert found["all runs"].text.startswith("a run without epsilon used these data, so nothing limits what")

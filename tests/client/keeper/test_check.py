@@ -21,7 +21,7 @@ def test_a_folder_that_a_run_would_take_is_told_so_with_the_next_command(check, 
     for part in (
         *("classes 2: cut, good", "cut 4, good 4", "images 8: 8 PNG", "sizes all 48x48"),
         "fits --shots 4 yes would be refused nothing",
-        "Nothing was sent or spent. These counts are private: they stay on this machine.",
+        "Nothing was sent or spent. These counts are private: keep them on this machine.",
         f"next: pcevolve preview --private {folder} --shots 4 --domain WORDS --out RUN",
     ):
         assert part in told
@@ -33,7 +33,7 @@ def test_what_the_bundled_model_draws_is_told_before_it_is_asked_for_anything_el
     known = "note: the bundled model can draw blood smear, blood cell, chest x-ray"
     assert known in check()[1]
     assert (
-        "this model does not draw 'histology'"
+        "this model cannot draw 'histology'"
         in check(folder, "--shots", 4, "--set", "data.domain=histology")[1]
     )
     for fine in ("data.domain=blood smear", "provider.model=other"):
@@ -64,11 +64,11 @@ def test_all_that_would_be_refused_is_told_with_what_mends_it(check, folder):
     for fault in (
         "fix: cut/photo.heic is HEIC: convert it, such as by heif-convert photo.heic photo.png",
         "fix: good/torn.jpg is damaged or not an image; replace or remove it",
-        "fix: good/copy.bmp has the pixels of cut/0.png, in another class: remove one",
+        "fix: good/copy.bmp has the same pixels as cut/0.png, in another class: remove one of them",
         "fix: class 'void' is empty: add images to",
         "sizes 9 of them 48x48",
         "skipped 1: cut/notes.txt",
-        "same pixels twice 1: cut/0.png = good/copy.bmp",
+        "identical pixels 1: cut/0.png = good/copy.bmp",
     ):
         assert fault in told
     assert "next:" not in told
@@ -77,14 +77,17 @@ def test_all_that_would_be_refused_is_told_with_what_mends_it(check, folder):
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ("", "the classes hold 4 units each, and --shots says 10: give --shots 4: use all of them"),
+        ("", "the classes hold 4 units each, but --shots is 10: give --shots 4: uses all units"),
         (
             "--shots 2",
-            "use 2 per class, drawn at random, at epsilon 24.389 for one unit of the whole folder (10 for one that was "
-            "drawn)",
+            "uses 2 units per class, drawn at random, at epsilon 24.389 for one unit of the whole folder "
+            "(10 for one that was drawn)",
         ),
         ("--shots 4 --unit-map units.csv", "units.csv does not list cut/1.png"),
-        ("--set data.subsample=9", "data.subsample draws 9 of each: give '--set data.subsample=4' or fewer"),
+        (
+            "--set data.subsample=9",
+            "data.subsample draws 9 units of each class: give '--set data.subsample=4' or fewer",
+        ),
         ("--shots 4 --set data.window=-160,240", "is a colour image, and data.window is for grey values"),
         ("--shots 4 --set data.unit_column=patient", "data.unit_column is about texts, and this API draws"),
         ("--shots 4 --set=data.unit_namespace=ward", "says whose names the units have: give --unit-map"),
@@ -129,7 +132,7 @@ def test_more_classes_than_a_run_takes_are_a_fault(check, tmp_path):
     (tmp_path / "t.csv").write_text(f"text,label\n{rows}")
     code, told = check(tmp_path / "t.csv", "--shots", 1)
     assert code == 3
-    assert "there are 1,001 classes, and a run takes at most 1,000" in told
+    assert "there are 1,001 classes, but a run can use at most 1,000" in told
 
 
 def test_a_folder_of_texts_is_looked_at_as_texts(check, tmp_path):
@@ -139,7 +142,10 @@ def test_a_folder_of_texts_is_looked_at_as_texts(check, tmp_path):
         file.write_text(f"text {place}")
     code, told = check(tmp_path / "d", "--shots", 2)
     assert code == 3
-    assert f"holds texts and no image: pcevolve check {tmp_path / 'd'} --dialect chat looks at texts" in told
+    assert (
+        f"contains texts and no images: to check texts, use pcevolve check {tmp_path / 'd'} --dialect chat"
+        in told
+    )
     code, told = check(tmp_path / "d", "--shots", 2, "--dialect", "chat")
     assert code == 0
     assert (
@@ -153,7 +159,7 @@ def test_a_folder_of_texts_is_looked_at_as_texts(check, tmp_path):
     [
         ("nowhere", "nowhere: no such folder"),
         ("data/cut", "has no class folders: put the images into one subfolder"),
-        ("data/cut/0.png", "0.png is one image: give the folder that holds a folder of images for each"),
+        ("data/cut/0.png", "0.png is one image: give the folder that contains one subfolder of images per"),
     ],
 )
 def test_a_folder_that_is_none_is_told_in_a_line(check, tmp_path, name, fault):
@@ -166,7 +172,7 @@ def test_labels_in_a_table_beside_images_are_told_to_be_unread(check, folder):
     images = folder / "cut"
     assert "which is not read" not in check(images)[1]
     (images / "labels.csv").write_text("file,label\n0.png,cut\n")
-    assert "labels.csv beside them, which is not read, may say which goes where" in check(images)[1]
+    assert "the file labels.csv, which is not read, may list the class of each image" in check(images)[1]
 
 
 def test_values_without_contrast_are_told_with_their_range_and_the_way_out(check, folder):
@@ -178,7 +184,7 @@ def test_values_without_contrast_are_told_with_their_range_and_the_way_out(check
     assert code == 3
     assert "pixel values 8 images refused (range 31768 to 32828)" in told
     assert "cut/0.png has next to no contrast in the whole range of its 16 bits: say which" in told
-    assert "data.window becomes part of the public plan: choose LOW,HIGH by what the modality shows" in told
+    assert "data.window becomes part of the public plan: choose LOW,HIGH by the modality" in told
     assert "and not by these images" in told
 
 
@@ -190,15 +196,15 @@ def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(che
     assert "with the lines 'file,patient' and, for each image, such as 'a/a0/0.png,a0'" in told
     assert f"pcevolve check {root} --write-unit-map FILE" in told
     assert "units per class (one patient each) a 3, b 3" in told
-    assert "fits --shots 3 not known until the rest is fixed" in told
-    with pytest.raises(DataError, match="the class folders hold folders, such as a/a0"):
+    assert "fits --shots 3 not known until the other problems are fixed" in told
+    with pytest.raises(DataError, match="the class folders contain folders, such as a/a0"):
         list_folder(root, None)
     code, told = check(root, "--shots", 3, "--write-unit-map", units)
     assert code == 0
-    assert f"note: {units} is written: give a run --unit-map {units}" in told
+    assert f"note: {units} was written: give --unit-map {units} to the run" in told
     assert "--write-unit-map" not in told
     assert f"--shots 3 --unit-map {units} --domain WORDS" in told
-    linked = "the name of a patient is the link between data sets"
+    linked = "a patient is recognised in other datasets by its name"
     assert f"note: {linked}" in told
     with units.open(newline="") as file:
         assert file.readline().startswith(f"# {linked}")
@@ -207,7 +213,7 @@ def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(che
     assert [row[0] for row in rows[1:]] == [*list_folder(root, None, nested=True).names]
     again = command("check", root, "--shots", 3, "--write-unit-map", units)
     assert again.said == (
-        f"error: --write-unit-map {units} is there already: give --unit-map {units} instead, or another file"
+        f"error: --write-unit-map {units} already exists: use it with --unit-map {units}, or give another file"
     )
     code, told = check(root, "--shots", 3, "--unit-map", units)
     assert code == 0
@@ -221,8 +227,8 @@ def test_nothing_is_advised_of_units_whose_map_cannot_be_used(check, folder, tmp
     code, told = check(folder, "--shots", 10, "--unit-map", tmp_path / "u.csv")
     assert code == 3
     assert "fix: --unit-map" in told
-    assert "fits --shots 10 not known until the rest is fixed" in told
-    for word in ("give --shots", "use all of them", "units per class", "other unit"):
+    assert "fits --shots 10 not known until the other problems are fixed" in told
+    for word in ("give --shots", "uses all units", "units per class", "other unit"):
         assert word not in told
 
 
@@ -237,8 +243,8 @@ def test_no_number_of_shots_is_advised_before_what_changes_it_is_mended(check, f
         (folder / "cut" / ("x.png" if fault == "damaged" else "x.heic")).write_bytes(b"\0")
     code, told = check(folder, "--shots", 10)
     assert code == 3
-    assert "fits --shots 10 not known until the rest is fixed" in told
-    assert "use all of them" not in told
+    assert "fits --shots 10 not known until the other problems are fixed" in told
+    assert "uses all units" not in told
 
 
 def test_a_map_is_not_read_before_what_lies_elsewhere_is_moved(check, folder, tmp_path):
@@ -246,7 +252,7 @@ def test_a_map_is_not_read_before_what_lies_elsewhere_is_moved(check, folder, tm
     units.write_text(units.read_text() + "cut/x.png,P1\n")
     save(folder / "x.png", 99)
     told = check(folder, "--shots", 4, "--unit-map", units)[1]
-    assert "x.png lies outside the class folders" in told
+    assert "x.png is outside the class folders" in told
     assert "lists what is not in the private folder" not in told
 
 
@@ -255,7 +261,7 @@ def test_patients_in_two_spellings_are_named_and_not_merged(check, folder, tmp_p
     units = write_map(tmp_path / "u.csv", folder, lambda name: spelled.get(name, name))
     code, told = check(folder, "--shots", 4, "--unit-map", units)
     assert code == 0
-    assert "or marks alone: 2: '007' and '7', 'P-1' and 'p01'. Each counts as a patient of its own" in told
+    assert "or punctuation: 2: '007' and '7', 'P-1' and 'p01'. Each name counts as a separate patient" in told
     assert "units per class (one patient each) cut 4, good 4" in told
 
 
@@ -266,9 +272,9 @@ def test_patients_of_texts_in_two_spellings_are_named(check, tmp_path):
     (tmp_path / "t.csv").write_text(f"text,label,patient\n{rows}")
     code, told = check(tmp_path / "t.csv", "--shots", 4, "--set", "data.unit_column=patient")
     assert code == 0
-    assert "names of a patient that differ in case" in told
+    assert "some names of a patient differ only in case" in told
     assert "1: '7' and '007'" in told
-    assert "as a spreadsheet shortens long numbers: 1: 1.2E+11" in told
+    assert "that a spreadsheet shortened: 1: 1.2E+11" in told
 
 
 def test_masks_and_copies_by_name_are_told_until_a_map_joins_them(check, folder, tmp_path):
@@ -287,22 +293,25 @@ def test_folders_of_truth_beside_splits_or_in_classes_are_no_patients(check, tmp
         tmp_path / "mvtec", "train/good", "test/broken", "test/good", "ground_truth/broken", images=2
     )
     told = check(split, "--shots", 2)[1]
-    assert f"holds splits, each with class folders: give --private {split}/train --test {split}/test" in told
+    assert f"contains splits with class folders: give --private {split}/train --test {split}/test" in told
     assert "ground_truth beside them" in told
     assert "patient" not in told
     for folder in ("train/good", "ground_truth/broken"):
         tree(tmp_path / "all" / "bottle", folder, images=1)
         tree(tmp_path / "all" / "cable", folder, images=1)
     told = check(tmp_path / "all", "--shots", 2)[1]
-    assert f"holds splits, such as bottle/ground_truth: give one of them, {tmp_path}/all/bottle" in told
+    assert (
+        f"contains splits, such as bottle/ground_truth: give one of these folders, {tmp_path}/all/bottle"
+        in told
+    )
     assert "patient" not in told
     tested = tree(tmp_path / "tested", "test/broken", "test/good", "ground_truth/broken", images=2)
     told = check(tested, "--shots", 2)[1]
-    assert f"lie one folder deeper: give {tested}/test; ground_truth beside them" in told
+    assert f"are one level deeper: give {tested}/test; the folder ground_truth beside them" in told
     assert "patient" not in told
     inner = tree(tmp_path / "covid", "ill/images", "ill/masks", "well/images", "well/masks", images=2)
     told = check(inner, "--shots", 2)[1]
-    assert "such as ill/images: move their images up, and move those of 'masks' elsewhere" in told
+    assert "such as ill/images: move their images up, and move the folder 'masks' elsewhere" in told
     assert "patient" not in told
 
 
@@ -319,8 +328,12 @@ def test_faults_of_texts_are_all_told_at_once(check, tmp_path):
     code, told = check(tmp_path / "t.csv", "--shots", 4, "--set", "data.window=1,2", "--unit-map", "u.csv")
     assert code == 3
     for fault in (
-        *("row 6 has no text", "row 7 has more cells than the first line", "row 8 has the text of row 5"),
-        *("fits --shots 4 not known until the rest is fixed", "texts 6"),
+        *(
+            "row 6 has no text",
+            "row 7 has more cells than the first line",
+            "row 8 has the same text as row 5",
+        ),
+        *("fits --shots 4 not known until the other problems are fixed", "texts 6"),
         "data.window is about images, and this API writes texts: leave it out",
         "--unit-map is about images, and this API writes texts: leave it out",
     ):

@@ -274,7 +274,7 @@ def test_a_folder_that_lost_the_record_of_a_paid_run_begins_no_other_run(
     refused = command(*words(epsilon=50))
     assert refused.code == 4
     assert "run has lost the record of run " in refused.said
-    assert "which spent epsilon 5 by the ledger" in refused.said
+    assert "which spent epsilon 5 according to the ledger" in refused.said
     assert (server.heard, digest(cut_off)) == ([], before)
     shutil.rmtree(cut_off)
     assert command(*words(method="t2i", iterations=None)).code == 0

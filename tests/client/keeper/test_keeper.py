@@ -178,17 +178,17 @@ def _begin(keeper: Keeper) -> None:
     keeper.begin(settled(keeper))
 
 
-NOTHING = "nothing is chosen before the run begins"
-OTHER = "begins with the plan that was settled last"
+NOTHING = "nothing is selected before the run begins"
+OTHER = "must begin with the last plan that was made"
 ORDER: dict[str, tuple[Callable[[Keeper], object] | None, str, Callable[[Keeper], object]]] = {
     "an answer": (settled, NOTHING, lambda it: it.made(protocol.Made(slot="i000/c000/n000000", digests=()))),
     "a comparison": (settled, NOTHING, lambda it: it.compare(protocol.Compare(classes=()))),
     "a look": (settled, NOTHING, lambda it: it.show(protocol.Show(iteration=1))),
     "a release": (settled, NOTHING, lambda it: it.release(protocol.Release(iteration=1, head=HEAD))),
     "an assessment": (settled, NOTHING, lambda it: it.assess(protocol.Assess())),
-    "an early assessment": (_begin, "not all of the plan", lambda it: it.assess(protocol.Assess())),
-    "an early plan": (None, "settled after a run is prepared", lambda it: it.settle(protocol.Settle())),
-    "a late plan": (_begin, "before it begins", lambda it: it.settle(protocol.Settle())),
+    "an early assessment": (_begin, "the plan is not complete", lambda it: it.assess(protocol.Assess())),
+    "an early plan": (None, "only after a run is prepared", lambda it: it.settle(protocol.Settle())),
+    "a late plan": (_begin, "before the run begins", lambda it: it.settle(protocol.Settle())),
     "no plan": (None, OTHER, lambda it: it.begin(protocol.Begin(plan="0" * 64))),
     "another plan": (settled, OTHER, lambda it: it.begin(protocol.Begin(plan="0" * 64))),
     "twice": (settled, "prepared only once", lambda it: it.prepare(protocol.Prepare(run_id="1" * 32))),
@@ -206,15 +206,15 @@ def test_a_run_is_prepared_once_settled_begun_with_that_plan_and_only_then_chose
 
 WRONG: dict[str, tuple[str, Callable[[Keeper], object]]] = {
     "a call that the plan has not": (
-        "no call 'x' of the plan",
+        "no open call 'x'",
         lambda keeper: keeper.made(protocol.Made(slot="x", digests=("0" * 64,))),
     ),
     "a call twice": (
-        "no call 'i000/c000/n000000' of the plan",
+        "no open call 'i000/c000/n000000'",
         lambda keeper: keeper.made(protocol.Made(slot="i000/c000/n000000", digests=("0" * 64,) * 2)),
     ),
     "too many outputs": (
-        "brings 1 outputs",
+        "must bring 1 outputs",
         lambda keeper: _first_of_round(keeper, 1, 2),
     ),
     "a release out of turn": (
@@ -256,7 +256,7 @@ def test_a_release_waits_for_all_candidates(keeper, tmp_path):
     keeper.begin(settled(keeper))
     *others, last = keeper._plan.round(0)
     tell(keeper, tmp_path, others)
-    with pytest.raises(ProtocolError, match=f"waits for call {last.slot}"):
+    with pytest.raises(ProtocolError, match=f"needs the outputs of call {last.slot}"):
         keeper.release(protocol.Release(iteration=1, head=HEAD))
     assert keeper._account.receipts() == ()
 

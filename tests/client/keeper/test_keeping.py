@@ -193,9 +193,9 @@ def test_a_runner_that_sends_nonsense_is_answered_no_more(door, line):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (("shown", "{}"), "the keeper answered 'shown', and was asked for Released"),
-        (("released", "{}"), "is no message of the protocol"),
-        (("released", '{"receipt": 1}'), "is no message of the protocol"),
+        (("shown", "{}"), "the keeper answered 'shown' where Released was requested"),
+        (("released", "{}"), "is not a message of the protocol"),
+        (("released", '{"receipt": 1}'), "is not a message of the protocol"),
         (("refused", '{"kind": "SystemExit", "code": 0}'), "the reason is on standard error alone"),
     ],
 )
@@ -211,7 +211,7 @@ def test_a_keeper_that_is_gone_is_one_clear_line():
     first, second = open_conversation()
     remote, other = RemoteKeeper(Pipe(*first)), Pipe(*second)
     other.close()
-    with pytest.raises(ProtocolError, match="the keeper of the private data ended in the middle of the run"):
+    with pytest.raises(ProtocolError, match="the keeper of the private data ended during the run"):
         ASKED["release"][0](remote)
     remote.close(protocol.Close())
 

@@ -114,6 +114,6 @@ def test_a_tick_follows_from_public_sizes_unless_somebody_asks_for_one(asked, pa
 def test_the_owner_is_warned_as_soon_as_private_work_takes_more_than_its_tick(longest, warned):
     said = judge_padding(longest, 5.0)
     assert said.startswith("WARNING") is warned
-    assert ("the provider saw that it was more" in said) is warned
+    assert ("the provider could observe the longer time" in said) is warned
     # Half as long again as the longest.
     assert ("--set privacy.pad_selection=9 next time" in said) is (longest == 6.0)

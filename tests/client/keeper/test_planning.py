@@ -87,8 +87,8 @@ def test_a_plan_names_nothing_that_its_dialect_does_not_send(planned, name: str,
     ("options", "message"),
     [
         ({"method": "t2i"}, "method.vary_by=prompt needs rounds"),
-        ({"strength_start": 0.5}, "method.strength_start is about images that are varied"),
-        ({"adapter": "ip"}, "provider.adapter is about images that are varied"),
+        ({"strength_start": 0.5}, "method.strength_start concerns images that are varied"),
+        ({"adapter": "ip"}, "provider.adapter concerns images that are varied"),
         ({"candidates": 1, "prototypes": 1}, "two at least"),
     ],
 )
@@ -112,19 +112,19 @@ def test_what_means_nothing_where_prompts_are_varied_is_refused(planned, options
 )
 def test_an_option_that_means_nothing_in_a_plan_is_refused_by_the_name_that_is_typed(planned, options, name):
     with pytest.raises(
-        UsageError, match=f"^{name} means nothing in a run of method .* on images: leave it out"
+        UsageError, match=f"^{name} has no effect in a run of method .* on images: leave it out"
     ):
         planned(None, **options)
 
 
 def test_a_dialect_that_fills_a_workflow_needs_one_that_can_do_what_the_run_does(planned):
     asked = {"dialect": "comfyui", "batch": 1}
-    with pytest.raises(UsageError, match=r"name its file with --set provider\.workflow=FILE"):
+    with pytest.raises(UsageError, match=r"give its file with --set provider\.workflow=FILE"):
         planned(None, **asked)
     still = {**NODES, "3": {**NODES["3"], "_meta": {"title": "seed"}}, "10": {**NODES["10"], "_meta": {}}}
-    with pytest.raises(UsageError, match="no node that is titled 'image'"):
+    with pytest.raises(UsageError, match="no node with the title 'image'"):
         planned(None, **asked, model="own", workflow=json.dumps(still))
-    with pytest.raises(UsageError, match="name it with --model"):
+    with pytest.raises(UsageError, match="give the model's name with --model"):
         planned(None, **asked, workflow=WORKFLOW)
     assert planned(None, **asked, model="own", workflow=WORKFLOW).provider.workflow == WORKFLOW
     with pytest.raises(UsageError, match="dialect 'getimg' lacks workflow"):

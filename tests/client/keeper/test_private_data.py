@@ -15,7 +15,7 @@ def test_a_refusal_of_shots_names_the_check_as_it_is_typed(tmp_path):
     (tmp_path / "my texts").mkdir()
     given = {"private": str(tmp_path / "my texts"), "domain": "notes", "out": "x", "dialect": "chat"}
     counts = {"a": 2, "b": 2}
-    with pytest.raises(DataError, match=r"; pcevolve check '/.*/my texts' --dialect chat tells more"):
+    with pytest.raises(DataError, match=r"; for details: pcevolve check '/.*/my texts' --dialect chat"):
         require_shots(RunConfig.of(given), counts, "texts", lambda: counts)
 
 
@@ -48,7 +48,7 @@ def test_of_classes_of_different_sizes_the_first_smallest_and_largest_are_named(
 def test_what_can_be_drawn_is_offered_with_its_price_and_nothing_where_nothing_can():
     uneven = Shots({"a": 4, "b": 9}, 6)
     counts, draw = list_offers(uneven, 4, "epsilon {}".format)
-    assert "numbers by class are released" in counts
-    assert "use 4 per class, drawn at random, at epsilon 4" in draw
+    assert "noisy class sizes are released" in counts
+    assert "uses 4 units per class, drawn at random, at epsilon 4" in draw
     (even,) = list_offers(Shots({"a": 4, "b": 4}, 9), 0, str)
-    assert "4: use all of them; the number becomes public" in even
+    assert "4: uses all units; the number becomes public" in even

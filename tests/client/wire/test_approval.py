@@ -66,10 +66,8 @@ def test_the_owner_is_told_of_names_that_may_be_of_one(run, capfd, tmp_path):
     (tmp_path / "u.csv").write_text(f"file,patient\n{rows}")
     run(unit_map="u.csv", shots=2, method="random")
     told = " ".join(capfd.readouterr().err.split())
-    assert (
-        "or marks alone: 1: '007' and '7'. Each counts as a patient of its own, and nothing is merged" in told
-    )
-    assert "images that are named after others: 1: cut/a.png and cut/a_mask.png" in told
+    assert "or punctuation: 1: '007' and '7'. Each name counts as a separate patient" in told
+    assert "some images are named after others: 1: cut/a.png and cut/a_mask.png" in told
 
 
 DOUBTFUL = {"method": "pcevolve", "iterations": 1, "candidates": 10}
@@ -80,14 +78,14 @@ DOUBTFUL = {"method": "pcevolve", "iterations": 1, "candidates": 10}
     [
         (
             {"epsilon": 0.1},
-            "with --epsilon 0.1 and --method pcevolve, the selection is indistinguishable from random choice, and the "
-            "budget would be spent for nothing; use more shots or a larger epsilon, or --method t2i",
+            "with --epsilon 0.1 and --method pcevolve, the selection is indistinguishable from random choice, so the "
+            "budget would be wasted; use more shots or a larger epsilon, or --method t2i",
         ),
-        ({"epsilon": 21}, "--epsilon 21 allows epsilon 21, which hides almost nothing (above 20)"),
+        ({"epsilon": 21}, "--epsilon 21 allows epsilon 21; an epsilon above 20 protects almost nothing"),
         (
             {"epsilon": 12, "subsample": 1},
-            "--epsilon 12 allows epsilon 24 for one image of the whole folder (12 for one that was drawn), which hides "
-            "almost nothing (above 20)",
+            "--epsilon 12 allows epsilon 24 for one image of the whole folder (12 for one that was drawn); an "
+            "epsilon above 20 protects almost nothing",
         ),
     ],
 )
@@ -99,7 +97,9 @@ def test_a_run_that_is_hardly_worth_its_price_is_asked_about_and_needs_yes_where
         run(**DOUBTFUL, **options)
     assert doubt in " ".join(capfd.readouterr().err.split())
     request.getfixturevalue("nobody")
-    with pytest.raises(UsageError, match="not started, nothing was spent; to run it anyway, give --yes"):
+    with pytest.raises(
+        UsageError, match="the run was not started, and nothing was spent; to start it anyway, give --yes"
+    ):
         run(**DOUBTFUL, **options)
     assert server.asked == []
     assert LedgerBook(Path("ledger/ledger.sqlite")).runs() == []
@@ -119,7 +119,7 @@ def test_a_person_who_does_not_like_the_first_images_spends_nothing(
     os.write(terminal, b"y\ny\nn\n")  # a selection of one out of one, an online API, and its images
     with pytest.raises(DeclinedError, match="No privacy budget was spent") as refused:
         run(*more, method="pe", epsilon=4, delta=1e-5)
-    assert "Do these look like your domain?" in capfd.readouterr().err
+    assert "Do these images look like your domain?" in capfd.readouterr().err
     assert len(server.asked) == 2
     record = RunReader.strict(tmp_path / "run")
     assert record.receipts == ()
@@ -151,7 +151,8 @@ def test_repeats_among_the_first_images_are_told_where_a_person_is_asked_and_by_
     shown = " ".join(capfd.readouterr().err.split())
     assert f"WARNING: {told}" in shown
     assert (
-        f"{told}, as a cache or a placeholder" in shown.partition("WARNING")[2].partition("Do these look")[0]
+        f"{told}, as a cache or a placeholder"
+        in shown.partition("WARNING")[2].partition("Do these images look")[0]
     )
     cli.app(["preview", "--yes", *words(**asked, out="look")[1:]], standalone_mode=False)
     assert f"WARNING: {told}" in " ".join(capfd.readouterr().err.split())
@@ -171,7 +172,7 @@ def test_a_look_stops_before_it_would_cost_more_than_is_allowed_and_need_not_pay
 
     with pytest.raises(UsageError, match=r"would cost 0\.64 USD, more than --max-cost 0\.5"):
         look(price=0.04, max_cost=0.5)
-    with pytest.raises(UsageError, match="would cost 8 USD, and the account holds 5"):
+    with pytest.raises(UsageError, match="would cost 8 USD, but the account holds only 5"):
         look(price=0.5)
     assert server.asked == []
     with pytest.raises(AllowanceError, match="cost 1 USD, and the next request would exceed --max-cost 1"):

@@ -47,15 +47,15 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
     story = flat(lines)
     for part in (
         "private 2 classes, 3 images each",
-        "They contain prompts, and images that the server itself had made, and no private image.",
-        "privacy epsilon 10 at delta 0, for one image exchanged for another: at a 5 % false-positive rate, membership "
-        "inference detects at most 100 %",
-        "public names 'cut', 'good'; words 'scratch'; 3 images in a class",
-        "ledger lists no other run",
+        "They contain prompts and images that the server itself had made, but no private image.",
+        "privacy epsilon 10 at delta 0, if one image is exchanged for another: at a 5 % false-positive rate, "
+        "membership inference detects at most 100 %",
+        "public class names 'cut', 'good'; domain 'scratch'; 3 images per class",
+        "ledger new, without earlier runs",
         "confinement not enforced here",
         "dataset r/release (4 images, 2 classes)",
         "epsilon 10 of 10 was spent",
-        "verdict not known: method pcevolve releases no figures that show how useful the dataset is",
+        "verdict not estimated, because method pcevolve releases no figures about how useful the dataset is",
         "next open r/report.html",
         "pcevolve audit r",
     ):
@@ -68,7 +68,7 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
     lines = print_lines(["audit", "r"])
     titles = [line.split()[0] for line in lines if not line.startswith(" ")]
     assert titles == ["sent", "privacy", "holds", "not", "more"]
-    assert "yes: 10 claims were recomputed from the record and agree" in lines[2]
+    assert "yes: all 10 claims, recomputed from the record, are true" in lines[2]
     assert "claim" in flat(print_lines(["audit", "r", "--verbose"]))
 
 
@@ -76,7 +76,7 @@ def test_every_fact_is_told_to_whoever_asks(words):
     story = flat(print_lines(words("--verbose")))
     for part in (
         *("Before anything is spent", "selection lift", "assumed public", "; the whole run: ", "bytes sent"),
-        "private work between two requests is padded to whole multiples of 0.01 s",
+        "the time of private work between two requests is padded to multiples of 0.01 s",
     ):
         assert part in story
 
@@ -85,10 +85,13 @@ def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
     print_lines(words())
     set_cap(Path("ledger/ledger.sqlite"), 30)
     story = flat(print_lines(words(out="once more")))
-    assert "next open 'once more/report.html' pcevolve audit 'once more' (what was sent, and why)" in story
+    assert (
+        "next open 'once more/report.html' pcevolve audit 'once more' (checks what was sent, and why)"
+        in story
+    )
     assert "before epsilon 10, for the most exposed unit, by other runs on these data" in story
     assert "together Before this run, the ledger listed 1 earlier run" in story
-    assert "ledger lists no other" not in story
+    assert "ledger new" not in story
     story = flat(print_lines(["status", "--ledger", "ledger/ledger.sqlite"]))
     assert story.startswith("finished ")
     assert "r: scratch, epsilon 10, 20" in story
@@ -108,14 +111,14 @@ def test_a_plan_shows_what_is_public_of_a_run_finished_or_not_and_status_how_it_
     assert max(map(len, print_lines(["plan", "r"]))) <= 80
     story = flat(print_lines(["status", "--ledger", "ledger/ledger.sqlite"]))
     assert " unfinished " in story
-    assert story.endswith(f"to go on: pcevolve run --resume {Path('cut-off').absolute()}")
+    assert story.endswith(f"to continue: pcevolve run --resume {Path('cut-off').absolute()}")
 
 
 @pytest.mark.parametrize("command", [["status"], ["budget", "show"]])
 def test_a_ledger_without_a_run_says_so(command, tmp_path):
     Ledger(tmp_path / "ledger" / "ledger.sqlite").close()
     story = print_lines([*command, "--ledger", str(tmp_path / "ledger" / "ledger.sqlite")])
-    assert flat(story) == "no run has begun with this ledger (pcevolve demo keeps one of its own)"
+    assert flat(story) == "no run has used this ledger yet (pcevolve demo uses a separate ledger)"
 
 
 def test_a_doctor_names_what_is_missing_and_what_brings_it(server, tmp_path, monkeypatch):
@@ -130,13 +133,13 @@ def test_a_doctor_names_what_is_missing_and_what_brings_it(server, tmp_path, mon
     said = " ".join(ill.output.split())
     assert ill.exit_code == 1
     assert "encoder TO FIX: no encoder 'eyes'" in said
-    assert "connection refused or no such host: start one with pcevolve-server serve" in said
+    assert "connection refused or no such host: start a server with pcevolve-server serve" in said
     assert not list(Path().iterdir())
     Path("file").touch()
     for ledger in ("file/l.sqlite", "l.sqlite"):
         shown = CliRunner().invoke(cli.app, [*asked, "--set", f"privacy.ledger={ledger}"])
         monkeypatch.setattr("os.access", lambda path, mode: False)
-        assert "takes no files: give --set privacy.ledger=FILE" in " ".join(shown.output.split())
+        assert "is not writable: give --set privacy.ledger=FILE" in " ".join(shown.output.split())
 
 
 def test_a_doctor_loads_the_encoder_and_greets_nobody_where_a_run_would_not(server, tmp_path, monkeypatch):
@@ -146,5 +149,5 @@ def test_a_doctor_loads_the_encoder_and_greets_nobody_where_a_run_would_not(serv
     for encoder in (["clip"], ["bundled", "--set", "encoder.weights=/nope"]):
         said = " ".join(CliRunner().invoke(cli.app, [*asked, "--encoder", *encoder]).output.split())
         assert "encoder TO FIX: " in said
-        assert "was not asked, as provider.greeting=false says" in said
+        assert "was not contacted, because provider.greeting is false" in said
     assert server.heard == []

@@ -36,7 +36,7 @@ def test_a_run_whose_budget_another_used_up_meanwhile_goes_on_as_its_refusal_adv
     assert command(*words(out="other", domain="leather", iterations=1)).code == 0
     refused = command("run", "--resume", "run")
     assert refused.code == 4
-    assert "decide with pcevolve budget cap what all runs may spend together" in refused.said
+    assert "set a cap for all runs with pcevolve budget cap" in refused.said
     assert command("run", "--resume", "run", "--set", "privacy.lifetime_epsilon=20").code == 4
     assert command("budget", "cap", "20", "--yes", "--ledger", "ledger/ledger.sqlite").code == 0
     assert command("run", "--resume", "run").code == 0
@@ -44,9 +44,9 @@ def test_a_run_whose_budget_another_used_up_meanwhile_goes_on_as_its_refusal_adv
 
 def test_an_option_that_a_run_did_not_begin_with_is_named_as_it_was_typed(cut_off, command, server):
     for changed, told in (
-        ("--candidates 3", "--candidates is not what this run began with, which was 2"),
-        ("--private elsewhere", "--private is not what this run began with, which was /"),
-        ("--out other", "--resume run and --out other are two folders: leave --out out"),
+        ("--candidates 3", "--candidates differs from the value that this run began with (2)"),
+        ("--private elsewhere", "--private differs from the value that this run began with (/"),
+        ("--out other", "--resume run and --out other are different folders: leave --out out"),
         ("--set data.subsample=4", "data.subsample 4 and --shots 1 differ"),
         ("--candidates none", "--candidates: Input should be a valid integer"),
     ):
@@ -66,7 +66,7 @@ def test_private_images_that_were_moved_to_another_class_are_other_data(cut_off,
     exchange()
     refused = command("run", "--resume", "run")
     assert (refused.code, server.heard) == (4, [])
-    assert "but not as they were: an image or a text is in another class" in refused.said
+    assert "but a label or a declared secret has changed" in refused.said
     exchange()
     assert command("run", "--resume", "run").code == 0
 
@@ -77,7 +77,7 @@ def test_an_unfinished_run_audits_as_unfinished_with_an_exit_code_of_its_own(cut
     told = command("audit", cut_off)
     assert told.code == 9
     line = told.said.partition("UNFINISHED")[2]
-    assert "the end of its record is not anchored" in line
+    assert "the run did not finish" in line
     assert f"continue it with pcevolve run --resume {cut_off}" in line
     assert command("run", "--resume", "run").code == 0
     assert not stored.exists()
@@ -88,7 +88,7 @@ def test_what_is_broken_in_an_unfinished_run_is_broken(cut_off, command):
     (cut_off / "release").mkdir()
     told = command("audit", cut_off)
     assert told.code == 1
-    assert "and yet there is release" in told.said
+    assert "but the folder contains release" in told.said
     (cut_off / "release").rmdir()
     (cut_off / "transcript" / "bodies" / "notes.txt").write_text("x")
     assert command("audit", cut_off).code == 1
@@ -113,7 +113,7 @@ def test_a_finished_run_that_is_resumed_is_called_finished_and_nothing_is_said_o
     assert command(*words()).code == 0
     first = command("run", "--resume", "run")
     assert first.code == 0
-    assert "finished this run is finished already; nothing more is sent or spent" in first.said
+    assert "finished this run is already finished; nothing more was sent or spent" in first.said
     for absent in ("preview", "before", "so far", "resumed"):
         assert absent not in first.said, absent
     assert "was spent" in first.out
@@ -156,8 +156,8 @@ def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(words, server, c
     (row,) = LedgerBook(Path("ledger/ledger.sqlite")).runs()
     assert row.epsilon == 5
     assert told.said.endswith(
-        "stopped after 1 of 2 releases: epsilon 5 of 10 is spent; all of it is on record "
-        "to go on, without paying again for what is paid: pcevolve run --resume run"
+        "stopped after 1 of 2 releases: epsilon 5 of 10 is spent; everything is on record "
+        "to continue, without paying twice for anything: pcevolve run --resume run"
     )
     server.speak = online.a1111
     assert command("run", "--resume", "run").code == 0
@@ -183,7 +183,7 @@ def test_a_preview_says_where_words_alone_will_not_do(words, command, server, di
     asked = {"method": "pe", "epsilon": 8, "delta": 1e-5, "candidates": 8, "batch": 8}
     shown = command("preview", "--yes", *words(**asked)[1:])
     assert shown.code == 0
-    assert ("words alone will not do here" in shown.said) != differs
+    assert ("words alone are not enough here" in shown.said) != differs
 
 
 def paint(seed: int, light: int) -> str:
@@ -211,6 +211,8 @@ def test_a_model_that_does_not_draw_the_domain_says_what_it_draws(
     asked = {"dialect": None, "model": "bundled", "size": None, "batch": 1, "domain": domain}
     shown = command("preview", "--yes", *words(**asked)[1:])
     assert shown.code == 0, shown.said
-    warned = f"WARNING this model does not draw '{domain}': it knows blood smear, chest x-ray" in shown.said
+    warned = (
+        f"WARNING this model cannot draw '{domain}'. It can draw only blood smear, chest x-ray" in shown.said
+    )
     assert warned != is_known
     assert ("docs/public-images.md" in shown.said) != is_known

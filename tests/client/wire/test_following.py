@@ -24,7 +24,7 @@ from support.folders import events
 from support.online import Heard, Reply, answer_json
 from support.provider import answer_chat, png
 
-ORIGIN = "the images that this run varies were released by a run that passes its audit"
+ORIGIN = "the images that this run varies come from a run that passes its audit"
 
 
 def vary(native, tmp_path, **changes: object) -> pcevolve.Result:
@@ -76,7 +76,7 @@ def test_more_images_cost_nothing_read_nothing_private_and_state_the_epsilon_of_
     assert LedgerBook(tmp_path / "ledger" / "ledger.sqlite", create=False).runs() == spent
     assert not {each["kind"] for each in events(made.folder)} & {"released"}
     assert doubts(made.verify())[0].startswith(
-        "without that run, it cannot be shown that these images were released, or at what epsilon"
+        "the run that released these images, and its epsilon, cannot be checked"
     )
     audited = made.verify(sources=[source.folder])
     assert audited, audited.faults
@@ -132,7 +132,7 @@ def test_a_look_begins_it_and_resume_goes_on(evolved, native, tmp_path, command)
     evolved(method="t2i")
     told = command("preview", "--from", tmp_path / "run", "--candidates", 20, "--out", tmp_path / "more")
     assert told.code == 0, told.said
-    assert "drawn from the release" in told.said
+    assert "made from the release" in told.said
     assert (tmp_path / "more" / "preview.html").is_file()
     assert "epsilon" not in command("plan", tmp_path / "more").said
     assert command("run", "--resume", tmp_path / "more").code == 0
@@ -146,9 +146,9 @@ def test_a_look_begins_it_and_resume_goes_on(evolved, native, tmp_path, command)
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"epsilon": 3}, "epsilon is settled by the release"),
-        ({"private": "scans"}, "private is settled by the release"),
-        ({"model": "other"}, "model is settled by the release"),
+        ({"epsilon": 3}, "the release that the run varies determines epsilon"),
+        ({"private": "scans"}, "the release that the run varies determines private"),
+        ({"model": "other"}, "the release that the run varies determines model"),
         ({"candidates": 0}, "candidates"),
         ({"out": "run/more"}, "lies in"),
     ],
@@ -257,7 +257,7 @@ def test_data_that_the_run_of_the_release_read_are_no_test_of_its_variations(
     made = vary(native, tmp_path)
     digests = [hashlib.sha256(b"nobody's").digest()]
     assert find_private(RunFolder(made.folder), made.plan, digests) == []
-    with pytest.raises(pcevolve.DataError, match="some of it is private data of this run"):
+    with pytest.raises(pcevolve.DataError, match="part of these data are private data of the run"):
         evaluate(made.folder, EvaluationRequest(str(private), None, False, ("bundled",), None, "cpu", None))
     shutil.move(source.folder, tmp_path / "elsewhere")
     assert find_private(RunFolder(made.folder), made.plan, digests) is None

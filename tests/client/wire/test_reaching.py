@@ -28,5 +28,5 @@ def test_a_run_that_would_send_its_key_in_clear_says_so_before_it_sends_anything
         closing(Transcript(tmp_path / "transcript")) as transcript,
         connect(job, address, transcript, console),
     ):
-        assert ("the key goes to gpu.lab:8000 over plain http" in said.getvalue()) == warns
+        assert ("the API key is sent to gpu.lab:8000 over plain http" in said.getvalue()) == warns
     assert KEY not in said.getvalue()

@@ -193,7 +193,7 @@ def test_without_a_screen_the_path_is_said_and_no_browser_of_a_terminal_takes_it
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(showing.sys, "platform", "linux")
     monkeypatch.setattr(showing, "open_in_browser", opened.append)
-    assert tell_shown(run) == f"this page shows the run: {run}/live.html\n"
+    assert tell_shown(run) == f"this page shows the progress of the run: {run}/live.html\n"
     with kept(run) as (_, said):
         assert said.getvalue() == ""
     assert opened == []
@@ -209,7 +209,7 @@ def test_with_a_screen_the_page_is_opened_by_its_file_s_address_and_a_browser_th
     monkeypatch.setenv(name, "x")
     monkeypatch.setenv("BROWSER", f"{script} %s")
     began = time.monotonic()
-    assert tell_shown(run) == f"this page shows the run: {run}/live.html\n"
+    assert tell_shown(run) == f"this page shows the progress of the run: {run}/live.html\n"
     wait_until(lambda: opened.exists() and opened.read_text() == f"file://{run}/live.html\n")
     assert time.monotonic() - began < 30
 

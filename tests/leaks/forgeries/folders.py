@@ -14,7 +14,7 @@ from leaks.forgeries.forging import SECRET, Act, Forgery, Row, forged
 
 STRAY, UNNAMED = "is not part of the dataset", "belongs to no record"
 BY_SYSTEM = r" \(systems make such unasked: delete it\)"
-NO_RELEASE = "and yet there is summary.json, report.html"
+NO_RELEASE = "but the folder contains summary.json, report.html"
 BODY = "transcript/bodies/" + "0" * 64
 
 
@@ -166,7 +166,7 @@ FORGERIES: list[Forgery] = [
     *forged(
         "stray files and folders",
         {name: instead(path, note) for name, path in BESIDE.items()},
-        fault=r"^'.*' belongs to no run",
+        fault=r"^'.*' does not belong to a run",
     ),
     *forged(LINKED, ELSEWHERE),
     *forged(

@@ -218,7 +218,7 @@ ORDER: dict[str, tuple[Act, str]] = {
     "a closing line in the middle": (inserted("finished", "released"), stands("'finished'", "the receipt")),
     "a second closing line": (inserted("finished", "finished"), stands("'finished'", "nothing")),
     "a call after the closing line": (rewritten(_going_on), stands("'sent' .*", "nothing")),
-    "no closing line": (dropped("finished"), "its record is not anchored, so lines may be missing"),
+    "no closing line": (dropped("finished"), "the run did not finish, so lines may be missing"),
 }
 FORGERIES: list[Forgery] = [
     *forged("spelling of a line", REASONS, fault=DAMAGED),

@@ -32,14 +32,14 @@ def fetch_encoder(name: str) -> None:
     """
     if name.partition(":")[0] not in (*FETCHED, *SHIPPED, TRANSFORMER.rstrip(":")):
         raise UsageError(
-            f"no encoder {name!r} to fetch: choose one of {', '.join(FETCHED)} or clip:MODEL:TAG"
+            f"encoder {name!r} cannot be fetched: choose one of {', '.join(FETCHED)} or clip:MODEL:TAG"
         )
     require_encoder(name)
     if name in SHIPPED:
-        raise UsageError(f"encoder {name} comes with the client: there is nothing to fetch")
+        raise UsageError(f"encoder {name} is included in the client, so it need not be fetched")
     if name.startswith(TRANSFORMER):
         raise UsageError(
-            f"encoder {name} is fetched by its library: hf download {name.removeprefix(TRANSFORMER)}"
+            f"encoder {name} is fetched with its own library: hf download {name.removeprefix(TRANSFORMER)}"
         )
     require_torch(f"encoder {name}")
     if name in VISION:
@@ -80,8 +80,9 @@ def _reaching(name: str, weights: str, url: str) -> Iterator[None]:
         yield
     except (OSError, RuntimeError) as error:
         raise ModelError(
-            f"encoder {name}: {url} gave {type(error).__name__}, so weights {weights} were not fetched: "
-            "download them where there is a network and pass --set encoder.weights=PATH, or use bundled"
+            f"encoder {name}: weights {weights} could not be downloaded from {url} "
+            f"({type(error).__name__}): download them on a machine with a network and give --set "
+            "encoder.weights=PATH, or use bundled"
         ) from error
     finally:
         socket.setdefaulttimeout(before)

@@ -47,7 +47,8 @@ class LocalWriter:
         most = getattr(self.network.config, "max_position_embeddings", asked + LONGEST)
         if asked >= most:
             raise ModelError(
-                f"the language model reads {most} tokens, and the question has {asked}: take another"
+                f"the language model reads at most {most} tokens, but the question has {asked}: use "
+                "another model"
             )
         return int(min(LONGEST, most - asked))
 

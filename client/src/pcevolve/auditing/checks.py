@@ -29,7 +29,9 @@ def check_record(run: RunReader, again: Rerun) -> list[Finding]:
     planless = run.plan is None and not run.finished
     failed = sum(each.failure is not None for each in run.traffic.attempts)
     exchanged = again.key.exchanged
-    free = [f"{failed} got no answer"] * bool(failed) + [f"{exchanged} showed another key"] * bool(exchanged)
+    free = [f"{failed} requests got no answer"] * bool(failed) + [
+        f"{exchanged} answers came under a different key"
+    ] * bool(exchanged)
     room = f"; only the record says that {' and '.join(free)}" if free else ""
     return [
         Finding(
@@ -38,20 +40,20 @@ def check_record(run: RunReader, again: Rerun) -> list[Finding]:
             run.bodies_on_record,
         ),
         Finding(
-            "when the plan is rerun with the recorded answers, it sends exactly the recorded requests, in the same "
-            f"order{room}",
+            "a rerun of the plan with the recorded answers sends exactly the recorded requests, in the "
+            f"same order{room}",
             (*collect(_terms(run)), *again.requests),
             run.requests,
-            pending="no plan is on record yet, and so no prompt was sent" if planless else "",
+            pending="no plan is on record yet, so no prompt was sent" if planless else "",
         ),
         Finding(
-            "every image that left had come from the API, and the plan or a receipt named it; nothing else in a "
-            "request could be chosen",
+            "every image that was sent had come from the API and was named by the plan or a receipt; the "
+            "rest of each request follows from the plan",
             collect(find_request_faults(run)),
             run.requests,
         ),
         Finding(
-            "the receipts pay for every release, once, at the planned price",
+            "the receipts pay for every release exactly once, at the planned price",
             tuple(again.receipts),
             len(run.receipts),
         ),
@@ -68,10 +70,18 @@ def check_choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Findi
     measured = sum(1 for each in run.receipts if each.measured)
     if not measured and run.assessment is None:
         return []
-    claim, chosen = "every choice follows from what was measured and paid for", Selections(run, again, load)
+    claim, chosen = (
+        "every selection follows from released measurements that were paid for",
+        Selections(run, again, load),
+    )
     if why := chosen.why_unchecked():
         return [
-            Finding(claim, (), 0, f"none of {measured} measurements and what followed was checked: {why}")
+            Finding(
+                claim,
+                (),
+                0,
+                f"none of {measured} measurements and none of the selections from them were checked: {why}",
+            )
         ]
     return [Finding(claim, collect(chosen.faults()), measured)]
 
@@ -86,10 +96,10 @@ def check_end(run: RunReader) -> Finding:
     there = run.finished and run.layout.manifest.is_file()
     if there:
         return Finding(claim, (), 1)
-    end = "the end of its record is not anchored, so lines may be missing in transcript/log.jsonl"
-    why = f"{end}{', and the last is torn off' if run.torn else ''}"
+    end = "the run did not finish, so lines may be missing at the end of transcript/log.jsonl"
+    why = f"{end}{', and the last line is incomplete' if run.torn else ''}"
     if made:
-        return Finding(claim, (f"{why}, and yet there is {', '.join(made)}",), 0)
+        return Finding(claim, (f"{why}, but the folder contains {', '.join(made)}",), 0)
     return Finding(claim, (), 0, pending=f"{why}; {run.advice}")
 
 
@@ -101,7 +111,7 @@ def list_derived(run: RunReader) -> list[str]:
 
 def check_release(released: RebuiltRelease) -> list[Finding]:
     """Rebuild the shareable data from the transcript, and compare them byte for byte with the released files."""
-    claim, faults = "the release is what the record gives, byte for byte", collect(released.faults())
+    claim, faults = "the release equals, byte for byte, what the record gives", collect(released.faults())
     made = Finding(claim, faults, len(released.files))
     try:
         return [made, *check_exports(released)]
@@ -120,14 +130,15 @@ def check_folder(run: RunReader, finished: bool) -> Finding:
     for path in there:
         kind = kind_of(path)
         if path.name not in KINDS:
-            clearing = f"; if a command was cut off, pcevolve report {shlex.quote(str(run.layout.root))} clears it away"
+            removal = f"pcevolve report {shlex.quote(str(run.layout.root))} removes it"
+            clearing = f"; an interrupted command may have left it: {removal}"
             hint = clearing if path.name.endswith((".partial", ".fresh")) else advise_deletion(path.name)
-            faults += [f"{path.name!a} belongs to no run{hint}"] if finished else []
+            faults += [f"{path.name!a} does not belong to a run{hint}"] if finished else []
         elif kind != KINDS[path.name]:
             faults.append(f"{path.name} is {KIND_NAMES.get(kind or 0, 'no plain file')}")
     # Omit the audit's pages and the lock, so that the count is the same before and after an audit.
     count = sum(path.name not in {AUDIT, LOCK} for path in there)
-    return Finding("every name in the run's folder is one that a run uses", tuple(faults), count)
+    return Finding("the run's folder contains only files that belong to a run", tuple(faults), count)
 
 
 def _read_statements(run: RunReader, plan: PublicPlan) -> tuple[Library | None, Exact | None]:

@@ -251,20 +251,22 @@ def _check_start(run: RunReader, load: LoadEncoder, sources: Sequence[Path]) -> 
     if plan is None or plan.start is None:
         return []
     claim, count = (
-        "the images that this run varies were released by a run that passes its audit",
+        "the images that this run varies come from a run that passes its audit",
         sum(map(len, plan.start.images)),
     )
     there = [(each, RunLayout(each).manifest) for each in sources]
     digests = {each: hashlib.sha256(path.read_bytes()).hexdigest() for each, path in there if path.is_file()}
     found = [each for each, digest in digests.items() if digest == plan.start.manifest]
     if not found:
-        why = f"give --from RUN with the run whose release/{MANIFEST} has sha256 {plan.start.manifest}"
+        why = (
+            f"give --from RUN, where RUN is the run whose release/{MANIFEST} has sha256 {plan.start.manifest}"
+        )
         return [
             Finding(
                 claim,
                 (),
                 0,
-                f"without that run, it cannot be shown that these images were released, or at what epsilon: {why}",
+                f"the run that released these images, and its epsilon, cannot be checked: {why}",
             )
         ]
     try:

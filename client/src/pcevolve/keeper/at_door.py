@@ -34,10 +34,12 @@ from pcevolve.public.screen import Fact
 from pcevolve.public.selectors import list_paid_events
 
 CLIENT_GONE: Final = (
-    "the client ended in the middle of the run: what is paid for is in the ledger; to go on, begin both again"
+    "the client ended during the run: everything paid for is in the ledger; to continue, start keeper "
+    "and client again"
 )
 GAVE_UP: Final = (
-    "the client gave the run up, and says why: what is paid for is in the ledger; to go on, begin both again"
+    "the client stopped the run; see the client's messages. Everything paid for is in the ledger; to "
+    "continue, start keeper and client again"
 )
 
 
@@ -72,7 +74,7 @@ def _describe(plan: PublicPlan) -> list[Fact]:
     loss = f"{PrivacyLoss.of(plan, paid).say()}, delta {plan.budget.delta:g}"
     return [
         Fact("server", f"{plan.provider.model} at {plan.provider.api}"),
-        Fact("privacy", loss if paid else "nothing is paid for"),
+        Fact("privacy", loss if paid else "nothing was paid for"),
         Fact("confinement", state_confinement(plan)),
     ]
 

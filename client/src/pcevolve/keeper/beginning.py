@@ -48,7 +48,7 @@ def open_ledger(path: Path, begun: bool, waiting: Callable[[str], None], draft: 
     if any(map(os.path.lexists, (path, locate_key(path)))):
         return Ledger(path, waiting=waiting)
     if not os.access(next(each for each in path.absolute().parents if each.exists()), os.W_OK):
-        raise LedgerError(f"ledger {path}: its folder cannot be written in; nothing was released")
+        raise LedgerError(f"ledger {path}: its folder is not writable; nothing was released")
     return Ledger(draft / "ledger.sqlite")
 
 
@@ -125,8 +125,8 @@ def _refuse_lost_record(folder: RunFolder, ledger: Ledger) -> None:
         if found in ("", row.run_id):
             raise LedgerError(
                 f"{folder.root} has lost the record of run {row.run_id[:8]}, which spent epsilon "
-                f"{format_loss(row.epsilon)} by the ledger {ledger.path}: restore the newest copy of the folder; "
-                f"{LOST.format(out=spell_flag('out'))}"
+                f"{format_loss(row.epsilon)} according to the ledger {ledger.path}: restore the newest "
+                f"copy of the folder; {LOST.format(out=spell_flag('out'))}"
             )
 
 
@@ -138,16 +138,13 @@ def note_private(components: Components, plan: PublicPlan, account: Account) -> 
     computation.
     """
     paid = list_paid_events(plan)
-    new = (
-        "; it lists no other run. Another user, another machine, a container and sudo each have a "
-        "ledger of their own"
-    )
+    new = "; the ledger is new. Other users, other machines, containers and sudo have separate ledgers"
     is_news = paid and account.is_first
-    short = "lists no other run" if is_news else ""
+    short = "new, without earlier runs" if is_news else ""
     yield Fact("ledger", f"{components.settings.privacy.ledger}{new if account.is_first else ''}", short)
     before = f"{_before(account)}, by other runs on these data" if paid else ""
     is_known = before and not is_news and account.compute_spent_before() > 0
-    yield Fact("before", before or "not relevant: this run spends nothing", None if is_known else "")
+    yield Fact("before", before or "not needed, because this run spends nothing", None if is_known else "")
     if together := state_cumulative_loss(plan, paid):
         yield Fact("together", together)
     if over_runs := _over_runs(account):
@@ -156,7 +153,7 @@ def note_private(components: Components, plan: PublicPlan, account: Account) -> 
         from pcevolve.public.dp.attacks import protection, secret_budget
 
         guesses = protection(secret_budget(plan.secrecy.prior, plan.secrecy.bound))
-        yield Fact("secrets", f"{describe_guesses(guesses)}; by this release alone")
+        yield Fact("secrets", f"{describe_guesses(guesses)}, counting this release alone")
     yield from _note_shots(components, plan)
     yield from (Fact(title, text) for title, text in components.notes)
 
@@ -169,9 +166,9 @@ def _note_shots(components: Components, plan: PublicPlan) -> Iterator[Fact]:
     held = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
     yield Fact(
         "NOTE",
-        f"your classes hold {held} privacy units each, and --shots says {plan.data.shots}: released means are divided "
-        "by --shots, so they come out too large or too small. It is public: say about how many there are, if that may "
-        "be known, or leave some out",
+        f"your classes hold {held} privacy units each, but --shots is {plan.data.shots}. The released "
+        "means are divided by --shots, so they will be too large or too small. If the number of units "
+        "may become public, set --shots to about that number; otherwise leave some units out",
     )
 
 
@@ -181,11 +178,11 @@ def _over_runs(account: Account) -> str:
     if listed is None or borne == ():
         return ""
     if borne is None:
-        return "a run that states no epsilon used these data: nothing bounds what all runs together say of a secret"
+        return "a run without epsilon used these data, so nothing limits what all runs together reveal about a secret"
     from pcevolve.public.dp.attacks import PRIORS, most_success_of
 
     curve = describe_guesses({prior: most_success_of([*borne, listed.as_event()], prior) for prior in PRIORS})
-    return f"secrets: {curve}; runs with other secrets declared count in full"
+    return f"secrets: {curve}; runs that declared other secrets count in full"
 
 
 def _before(account: Account) -> str:
@@ -194,5 +191,5 @@ def _before(account: Account) -> str:
     return (
         f"epsilon {format_loss(spent)}, for the most exposed unit"
         if isfinite(spent)
-        else "more than any epsilon can say at this delta: see budget show"
+        else "too much for any epsilon at this delta: see pcevolve budget show"
     )

@@ -105,12 +105,12 @@ def check_folder(
         return Checkup((), (str(error),), ())
     if not listing.files and any(file.suffix.lower() == ".txt" for file in listing.skipped):
         command = f"pcevolve check {quote(str(folder))} --dialect chat"
-        return Checkup((), (f"{folder} holds texts and no image: {command} looks at texts",), ())
+        return Checkup((), (f"{folder} contains texts and no images: to check texts, use {command}",), ())
     if write_unit_map is not None:
         write_units(write_unit_map, listing.names)
         mapped = settings if meant.unit_map else settings.changed(unit_map=write_unit_map)
         found_with_map = check_folder(folder, mapped, show_progress)
-        written = f"{write_unit_map} is written: give a run --unit-map {quote(str(write_unit_map))}"
+        written = f"{write_unit_map} was written: give --unit-map {quote(str(write_unit_map))} to the run"
         return replace(found_with_map, warnings=(written, *found_with_map.warnings))
     unit_faults, units_known = [], False
     if not (meant.unit_map and listing.faults):  # files to be moved are not yet at the paths in the map
@@ -161,16 +161,16 @@ def _rows(found: Inspection, units_known: bool) -> Iterator[tuple[str, str]]:
     yield "sizes", _sizes(found)
     yield "pixel values", _values(found)
     yield "skipped", count_and_name([shorten(file) for file in listing.skipped])
-    yield "same pixels twice", count_and_name([_pair(found, pair) for pair in found.twins])
+    yield "identical pixels", count_and_name([_pair(found, pair) for pair in found.twins])
     if units_known:
         alike = count_and_name([_pair(found, pair) for pair in found.alike])
         alike += (
             ""
             if found.turned
-            else f"; rotated or cropped ones: not searched in more than {MOST_TURNED:,} images"
+            else f"; rotated or cropped images are not searched for in more than {MOST_TURNED:,} images"
         )
-        unsought = f"not searched in more than {MOST_COMPARED:,} images"
-        yield "look alike, in different units", alike if found.compared else unsought
+        unsought = f"not searched for in more than {MOST_COMPARED:,} images"
+        yield "similar images in different units", alike if found.compared else unsought
 
 
 def _count_units(counts: Mapping[str, int], unit: str) -> tuple[str, str]:
@@ -181,12 +181,12 @@ def _fits(meant: OwnerData, before: Sequence[str], own: Sequence[str]) -> tuple[
     """Return the row that states whether the number of units fits the options."""
     return (
         f"fits {spell_units(meant)}",
-        "not known until the rest is fixed" if before else "NO" if own else "yes",
+        "not known until the other problems are fixed" if before else "NO" if own else "yes",
     )
 
 
 def _count_faults(faults: Sequence[str]) -> tuple[str, str]:
-    return "would be refused", f"{len(faults)}, see below" if faults else "nothing"
+    return "would be refused", f"{len(faults)} problems, listed below" if faults else "nothing"
 
 
 def _images(listing: Listing) -> str:
@@ -209,7 +209,7 @@ def _sizes(found: Inspection) -> str:
     same, read = f"{small[0]}x{small[1]}", len(found.sizes)
     if len(set(found.sizes)) == 1:
         return f"{'all' if read == len(found.listing.files) else f'{read} of them'} {same}"
-    return f"{same} to {large[0]}x{large[1]}, as they are kept"
+    return f"{same} to {large[0]}x{large[1]}, as stored"
 
 
 def _values(found: Inspection) -> str:
@@ -236,7 +236,7 @@ def _twin_faults(found: Inspection) -> Iterator[str]:
     for one, other in found.twins:
         first, second = (shorten(found.listing.files[place]) for place in (one, other))
         classes = "" if found.listing.targets[one] == found.listing.targets[other] else ", in another class"
-        yield f"{second} has the pixels of {first}{classes}: remove one"
+        yield f"{second} has the same pixels as {first}{classes}: remove one of them"
 
 
 def spell_source(folder: Path) -> str:
@@ -253,7 +253,9 @@ def _find_class_faults(classes: int) -> list[str]:
     """Return a fault if there are more classes than a plan may have."""
     if classes <= public.MOST_CLASSES:
         return []
-    return [f"there are {classes:,} classes, and a run takes at most {public.MOST_CLASSES:,}: leave some out"]
+    return [
+        f"there are {classes:,} classes, but a run can use at most {public.MOST_CLASSES:,}: leave some out"
+    ]
 
 
 def find_shot_faults(
@@ -275,21 +277,21 @@ def find_shot_faults(
         if meant.subsample <= most:
             return []
         return [
-            f"the classes hold {held} units each, and data.subsample draws {meant.subsample} of each"
-            + (f": give '--set data.subsample={most}' or fewer" if most else "")
+            f"the classes hold {held} units each, but data.subsample draws {meant.subsample} units of "
+            "each class" + (f": give '--set data.subsample={most}' or fewer" if most else "")
         ]
     if shots.fit or not trusts_shots(settings):
         return []
     offers = "; or ".join(list_offers(shots, most, partial(price_subsample, settings, len(there))))
-    return [f"the classes hold {held} units each, and --shots says {meant.shots}: give {offers}"]
+    return [f"the classes hold {held} units each, but --shots is {meant.shots}: give {offers}"]
 
 
 def _warnings(found: Inspection, units_known: bool) -> Iterator[str]:
     """Advise on ``data.window``; warn of empty images, and of look-alikes that count as different units."""
     if any(each.how == REFUSED for each in found.seen):
         yield (
-            "data.window becomes part of the public plan: choose LOW,HIGH by what the modality shows, such as -160,240 "
-            "for soft tissue in CT (plus what the files add to their values), and not by these images"
+            "data.window becomes part of the public plan: choose LOW,HIGH by the modality, such as "
+            "-160,240 for soft tissue in CT (plus any offset of the files), and not by these images"
         )
     if found.flat:
         names = count_and_name([shorten(found.listing.files[place]) for place in found.flat])
@@ -305,14 +307,15 @@ def _warnings(found: Inspection, units_known: bool) -> Iterator[str]:
     within = len(found.alike) - len(across)
     if across:
         yield (
-            f"{spell_count(len(across), 'pair')} of images in different classes look alike (rotated or cropped?), such "
-            f"as {_pair(found, across[0])}. They count as separate units. Check that the labels are right"
+            f"{spell_count(len(across), 'pair')} of images in different classes look alike, perhaps "
+            f"rotated or cropped, such as {_pair(found, across[0])}. Each image counts as a separate "
+            "unit. Check that the labels are right"
         )
     if within:
         yield (
-            f"{spell_count(within, 'pair')} of images within a class look alike (rotated or cropped?) and count as "
-            "separate units. If a pair shows the same patient or object, the guarantee covers each image, not the "
-            "patient; group them with --unit-map"
+            f"{spell_count(within, 'pair')} of images within a class look alike, perhaps rotated or "
+            "cropped. Each image counts as a separate unit. If a pair shows the same patient or object, "
+            "the guarantee covers each image, not the patient: group such images with --unit-map"
         )
 
 
@@ -347,4 +350,4 @@ def _text_rows(records: Records, columns: Columns, counts: Mapping[str, int]) ->
     yield "classes", f"{len(counts)}: {', '.join(counts)}"
     yield _count_units(counts, columns.unit or "text")
     yield "texts", f"{len(records.texts)}"
-    yield "words", f"{lengths[0]} to {lengths[-1]}, half of the texts have up to {lengths[len(lengths) // 2]}"
+    yield "words", f"{lengths[0]} to {lengths[-1]}, median {lengths[len(lengths) // 2]}"

@@ -31,8 +31,8 @@ def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
     """Describe which of folder and ledger is older, what to restore, and what remains possible; None if they agree."""
     if not ledger.knows(run.opened.run_id):
         return (
-            f"the ledger {ledger.path} does not know the run in {run.layout.root}, which has begun: restore the one "
-            "that it began with"
+            f"the ledger {ledger.path} does not contain the run in {run.layout.root}: restore the ledger "
+            "that the run began with"
         )
     if run.plan is not None and run.plan.clinics is not None:
         from pcevolve.keeper.clinics.record import (

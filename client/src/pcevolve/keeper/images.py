@@ -61,7 +61,7 @@ def read_used(settings: RunConfig, path: Path, show_progress: ProgressCallback =
 def _note(listing: Listing) -> Iterator[tuple[str, str]]:
     """Yield notes on skipped files, and on suspicious names of files and units."""
     if listing.skipped:
-        yield "passed over", f"no images, {count_and_name([shorten(file) for file in listing.skipped])}"
+        yield "ignored files", f"not images: {count_and_name([shorten(file) for file in listing.skipped])}"
     if listing.units is not None:
         yield from (("NOTE", each) for each in note_ids(listing.unit_keys, listing.units.kind))
     yield from (("NOTE", each) for each in note_companions(listing))

@@ -153,7 +153,7 @@ class Keeper:
             UsageError: An option is out of bounds.
         """
         if not self._run_id or self._selection is not None:
-            raise ProtocolError("a plan is settled after a run is prepared, and before it begins")
+            raise ProtocolError("a plan can be made only after a run is prepared and before the run begins")
         plan = resolve_plan(self.components, self._run_id, statement, self._earlier)
         plan = plan.model_copy(update={"confinement": self._confinement})
         plan = keep_recorded(self._begun, plan, self.components.settings)
@@ -167,7 +167,7 @@ class Keeper:
         plan, account = self._plan, self._account
         # Compared by digest, so that the runner carries out exactly the plan that the owner agreed to.
         if plan is None or account is None or protocol.digest_plan(plan) != asked.plan:
-            raise ProtocolError("a run begins with the plan that was settled last")
+            raise ProtocolError("a run must begin with the last plan that was made")
         with self._padding.section():
             if self._has_draft:  # the ledger does not exist yet
                 account = open_account(self.components, plan, self._make_ledger(), self._record)
@@ -196,7 +196,7 @@ class Keeper:
             if found is not None and found < LEAST_SEPARABLE:
                 many = MODALITIES[self.components.dialect.makes].nouns.many
                 self._screen.print(
-                    f"NOTE: words alone will not do here: {many} of different classes are alike"
+                    f"NOTE: words alone are not enough here: {many} of different classes look alike"
                 )
         return protocol.Compared()
 
@@ -209,7 +209,7 @@ class Keeper:
         call = lineage.plan.calls.get(outputs.slot)
         # Each call once, so that a runner cannot replace candidates until the choice suits it.
         if call is None or outputs.slot in lineage.answers:
-            raise ProtocolError(f"no call {outputs.slot[:40]!a} of the plan is to be answered")
+            raise ProtocolError(f"the plan has no open call {outputs.slot[:40]!a}")
         made = self._name(lineage, call, outputs.digests)
         lineage.note(call, made)
         # The ledger answers a release that was already paid for, so nothing is compared.
@@ -247,7 +247,7 @@ class Keeper:
         lineage, chooser = selection.lineage, selection.chooser
         waits = lineage.find_end() is None and lineage.list_missing(None)
         if waits or lineage.find_next() is not None:
-            raise ProtocolError("there is no dataset to assess: not all of the plan was carried out")
+            raise ProtocolError("there is no dataset to assess, because the plan is not complete")
         if chooser is None:
             return protocol.Assessed()
         receipts, dataset = lineage.receipts, lineage.dataset()
@@ -313,7 +313,7 @@ class Keeper:
     def _name(self, lineage: Lineage, call: Call, digests: Sequence[str]) -> tuple[Candidate, ...]:
         """Assign ids to the candidates, with the same rule as the runner."""
         if len(digests) != call.count:
-            raise ProtocolError(f"call {call.slot} brings {call.count} outputs")
+            raise ProtocolError(f"call {call.slot} must bring {call.count} outputs")
         source = lineage.source(call)
         parent = None if source is None else source.candidate.id
         return tuple(
@@ -323,7 +323,7 @@ class Keeper:
 
     def _require_selection(self) -> Selection:
         if self._selection is None:
-            raise ProtocolError("nothing is chosen before the run begins")
+            raise ProtocolError("nothing is selected before the run begins")
         return self._selection
 
     def _query(self, iteration: int) -> Query:
@@ -332,7 +332,7 @@ class Keeper:
         # In the plan's order: a release out of turn would be drawn among candidates that the plan does not
         # name.
         if iteration != lineage.find_next():
-            raise ProtocolError(f"release {iteration} is not the next one of the plan")
+            raise ProtocolError(f"release {iteration} is not the next one in the plan")
         if missing := lineage.list_missing(lineage.find_due()):
-            raise ProtocolError(f"release {iteration} waits for call {missing[0]}")
+            raise ProtocolError(f"release {iteration} needs the outputs of call {missing[0]}")
         return Query(lineage.plan.run_id, iteration)

@@ -29,7 +29,7 @@ def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, asks: Pipe
     """Run as the keeper of a run; another process decodes images."""
     run, screen = read_orders(orders)
     if not enforced.is_whole:
-        screen.print(f"NOTE: private files and the network are two processes: {enforced}")
+        screen.print(f"NOTE: one process has the private files and another has the network: {enforced}")
     with decoded_elsewhere(asks), spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
         try:
             kernel = Confinement(by="kernel", landlock=enforced.landlock) if enforced.is_whole else None
@@ -118,7 +118,9 @@ def _answer(
     except GoneError:
         raise
     except (PipeError, KeyError, ValidationError):
-        raise ProtocolError("the runner sent what is no message of the protocol: nothing was drawn") from None
+        raise ProtocolError(
+            "the runner sent something that is not a message of the protocol: nothing was drawn"
+        ) from None
     answer: Message | None = getattr(keeper, name)(asked)
     watch(asked, answer)
     if answer is not None:

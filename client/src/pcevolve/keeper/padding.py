@@ -81,9 +81,10 @@ def describe_padding(tick: float) -> str:
     """Describe, before a run, how the duration of private work is hidden."""
     if not tick:
         return (
-            "not hidden: privacy.pad_selection=0 lets the provider time all private work between two requests"
+            "not hidden: with privacy.pad_selection=0 the provider can measure the time of private work "
+            "between two requests"
         )
-    return f"private work between two requests is padded to whole multiples of {tick:g} s (privacy.pad_selection)"
+    return f"the time of private work between two requests is padded to multiples of {tick:g} s (privacy.pad_selection)"
 
 
 def judge_padding(longest: float, tick: float) -> str:
@@ -96,9 +97,9 @@ def judge_padding(longest: float, tick: float) -> str:
     if not tick:
         return f"Time: {describe_padding(0)}"
     if longest <= tick:
-        return f"Time: {text} that it was padded to"
+        return f"Time: {text} to which it was padded"
     enough = math.ceil(longest * SLOW_DAY)
     return (
-        f"WARNING: {text} that one tick lasts, so the provider saw that it was more: "
+        f"WARNING: {text} to which it is padded, so the provider could observe the longer time: "
         f"give --set privacy.pad_selection={enough} next time, or with --resume RUN"
     )

@@ -61,7 +61,7 @@ def resolve_plan(
     graded = statement.takes_strength or not components.iterations or settings.method.vary_by == "prompt"
     asked = components.dialect.capabilities - (frozenset() if graded else {"strength"})
     if "strength" not in asked:
-        why = ": the API takes no strength and varies to a degree of its own: leave it out"
+        why = ": the API accepts no strength and sets the degree of variation itself: leave this option out"
         refuse_options(settings, STRENGTHS, why)
     promise = _secrecy(settings, components.method)
     values = {
@@ -101,7 +101,7 @@ def _refuse_unused(components: Components, drafted: PlanFields) -> None:
     for each in components.given:
         if each.path in unused:
             raise UsageError(
-                f"{each.spelled} means nothing in a run of method {drafted.method.name} over {rounds} on "
+                f"{each.spelled} has no effect in a run of method {drafted.method.name} over {rounds} on "
                 f"{drafted.modality.nouns.many}: leave it out"
             )
 
@@ -206,8 +206,8 @@ def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfi
         plan.confinement is None or plan.confinement.by != begun.confinement.by
     ):
         raise UsageError(
-            f"this run began confined, {begun.confinement.words}, and its card says so; here that is not "
-            "enforced: continue it where it is enforced"
+            f"this run began with confinement ({begun.confinement.words}), as its card states, but this "
+            "machine does not enforce it: continue the run where confinement is enforced"
         )
     provider: dict[str, object] = (
         {"at_once": begun.provider.at_once} if settings.provider.at_once is None else {}
@@ -289,8 +289,8 @@ def _require_fitting(components: Components) -> None:
     settings = components.settings
     if not components.iterations and (settings.method.lookahead or settings.method.more):
         raise UsageError(
-            "method.lookahead and method.more need rounds of variation, which this run does not have: "
-            "give --iterations"
+            "method.lookahead and method.more need rounds of variation, and this run has none: give "
+            "--iterations"
         )
     if settings.method.vary_by == "prompt":
         _require_prompts_vary(components)
@@ -311,18 +311,19 @@ def _require_workflow(components: Components) -> None:
     workflow = components.settings.provider.workflow
     if "workflow" in components.dialect.capabilities and not workflow:
         raise UsageError(
-            f"dialect '{components.dialect.name}' fills a workflow of yours: export it for the API, and name its file "
-            "with --set provider.workflow=FILE"
+            f"dialect '{components.dialect.name}' needs a workflow: export your workflow for the API, and "
+            "give its file with --set provider.workflow=FILE"
         )
     if workflow and components.settings.provider.model == BUNDLED:
         raise UsageError(
-            "a workflow loads models of its own, and the card names one as the dataset's source: name it with --model"
+            "the workflow loads its own model, which the card names as the source of the dataset: give "
+            "the model's name with --model"
         )
     varies = components.iterations and components.settings.method.vary_by != "prompt"
     if workflow and varies and not takes_image(workflow):
         raise UsageError(
-            "the workflow has no node that is titled 'image', so it varies none: title the nodes that take image and "
-            "strength, or give --set method.vary_by=prompt"
+            "the workflow has no node with the title 'image', so it cannot vary images: give titles to "
+            "the nodes for image and strength, or give --set method.vary_by=prompt"
         )
 
 
@@ -331,10 +332,10 @@ def _require_prompts_vary(components: Components) -> None:
     settings = components.settings
     if not components.iterations:
         raise UsageError(
-            f"method.vary_by={settings.method.vary_by} needs rounds of variation, which this run does not "
-            "have: give --iterations"
+            f"method.vary_by={settings.method.vary_by} needs rounds of variation, and this run has none: "
+            "give --iterations"
         )
-    why = f" is about images that are varied, and method.vary_by={settings.method.vary_by} sends none"
+    why = f" concerns images that are varied, but method.vary_by={settings.method.vary_by} sends no images"
     refuse_options(settings, (*STRENGTHS, "adapter"), why)
 
 

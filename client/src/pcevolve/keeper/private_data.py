@@ -59,7 +59,9 @@ SPLIT_SEED = 0
 """Public seed that splits bundled data into stand-ins for private ones and the rest."""
 
 
-NOTHING_LEFT = "--test rest: a class has no {kind} that was not drawn: draw fewer, or leave --test out"
+NOTHING_LEFT = (
+    "--test rest: every {kind} of one class was drawn, so none is left: draw fewer, or leave it out"
+)
 """The refusal if every unit of a class is drawn. It names no class, because that would reveal the class's size."""
 
 
@@ -96,7 +98,7 @@ def find_test(settings: RunConfig, data: PrivateDataset) -> str | None:
     """Return where the run's test data are, or None (``UsageError`` if there is only one class)."""
     if settings.data.test is not None and len(data.labels) == 1:
         raise UsageError(
-            "--test measures a classifier, which makes no sense with a single class: leave it out"
+            "--test measures the accuracy of a classifier, which needs at least two classes: leave --test out"
         )
     return settings.data.test
 
@@ -109,14 +111,15 @@ def note_ids(ids: Iterable[str], kind: str) -> Iterator[str]:
     if pairs := find_respelled(known):
         named = count_and_name([f"{one!r} and {other!r}" for one, other in pairs])
         yield (
-            f"names of a {kind} that differ in case, zeros in front, accents, blanks or marks alone: {named}. Each "
-            f"counts as a {kind} of its own, and nothing is merged: where two are one {kind}, give them one name, or "
-            "the guarantee covers less than is said"
+            f"some names of a {kind} differ only in case, leading zeros, accents, blanks or punctuation: "
+            f"{named}. Each name counts as a separate {kind}. If two names mean the same {kind}, give "
+            f"both the same name; otherwise the guarantee for that {kind} is weaker than stated"
         )
     if short := find_shortened(known):
         yield (
-            f"names of a {kind} as a spreadsheet shortens long numbers: {count_and_name(short)}. Digits are lost, so "
-            f"that several may have become one: format the column as text, and export it again"
+            f"some names of a {kind} look like long numbers that a spreadsheet shortened: "
+            f"{count_and_name(short)}. Digits were lost, so different names may have become equal: format "
+            "the column as text, and export the table again"
         )
 
 
@@ -127,9 +130,9 @@ def note_companions(listing: Listing) -> Iterator[str]:
     if pairs:
         named = count_and_name([f"{names[one]} and {names[other]}" for one, other in pairs])
         yield (
-            f"images that are named after others: {named}. Each counts as a unit of its own, so that the guarantee "
-            "holds for each image and not for what both show: leave out masks, previews and copies, or have --unit-map "
-            "say which are one"
+            f"some images are named after others: {named}. Each image counts as a separate unit, so the "
+            "guarantee covers each image, not the object that both show: leave out masks, previews and "
+            "copies, or group such images with --unit-map"
         )
 
 
@@ -168,9 +171,9 @@ def leave_out_private(test: PrivateDataset, private: PrivateDataset, where: str)
         return test
     found = test.subset(kept)
     if len({*found.targets.tolist()}) < len(test.labels):
-        raise DataError(f"{where}: everything of one class is also private data of the run: give other data")
+        raise DataError(f"{where}: all data of one class are also private data of the run: give other data")
     tell_on_screen(
-        f"{where}: {len(test) - len(kept)} of {len(test)} are among the private ones and are left out"
+        f"{where}: {len(test) - len(kept)} of {len(test)} are also private data of the run, and are left out"
     )
     return found
 

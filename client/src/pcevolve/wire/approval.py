@@ -46,8 +46,8 @@ def approve(
     if is_agreed:
         return
     for doubt in doubts:
-        elsewhere = f"{doubt}: not started, nothing was spent; to run it anyway, give --yes"
-        _ask(person, f"{doubt}: go on?", elsewhere)
+        elsewhere = f"{doubt}: the run was not started, and nothing was spent; to start it anyway, give --yes"
+        _ask(person, f"{doubt}: start anyway?", elsewhere)
     _ask_for_requests(person, address, meter, due)
 
 
@@ -58,7 +58,7 @@ def _ask_for_requests(person: Person, address: Address, meter: Meter, due: Itera
         _ask(
             person,
             f"{forecast.requests} requests to {address.base_url} for "
-            f"{meter.spell_price(forecast.images, forecast.cost)}: go on?",
+            f"{meter.spell_price(forecast.images, forecast.cost)}: continue?",
         )
 
 
@@ -71,9 +71,10 @@ def require_liking(plan: PublicPlan, job: RunnerJob, doubt: str = "", person: Pe
         return
     _ask(
         person,
-        f"{doubt and f'{doubt}. '}Do these look like your domain? Go on?",
-        refused="Cancelled. No privacy budget was spent. Try other words, another model or a library "
-        f"of public images with another --out, or go on after all with {job.folder.resume_command}",
+        f"{doubt and f'{doubt}. '}Do these images look like your domain? Continue?",
+        refused="Cancelled. No privacy budget was spent. Try other words, another model or a library of "
+        "public images with another --out. To continue this run after all: "
+        f"{job.folder.resume_command}",
     )
 
 
@@ -85,14 +86,14 @@ def list_doubts(plan: PublicPlan) -> Iterator[str]:
     loss = PrivacyLoss.of(plan, paid)
     if loss.epsilon > LARGE_EPSILON:
         yield (
-            f"--epsilon {float(plan.budget.epsilon):g} allows {loss.say()}, which hides almost nothing "
-            f"(above {LARGE_EPSILON:g})"
+            f"--epsilon {float(plan.budget.epsilon):g} allows {loss.say()}; an epsilon above "
+            f"{LARGE_EPSILON:g} protects almost nothing"
         )
     selecting, scope = first_selection(method.plan_events(plan)), scope_of(plan)
     if selecting and describe_lift(method.lift(selecting, scope), uniform_lift((), scope)) == CHANCE:
         yield (
-            f"with --epsilon {float(plan.budget.epsilon):g} and --method {method.name}, the selection is {CHANCE}, and "
-            f"the budget would be spent for nothing; {USE_MORE}"
+            f"with --epsilon {float(plan.budget.epsilon):g} and --method {method.name}, the selection is "
+            f"{CHANCE}, so the budget would be wasted; {USE_MORE}"
         )
 
 

@@ -20,7 +20,7 @@ from pcevolve.public.release import Candidate, Query, Receipt
 from pcevolve.wire.egress.gate import Gate
 
 Answer = TypeVar("Answer", bound=Message)
-GONE = "the keeper of the private data ended in the middle of the run: what is paid for is in the ledger"
+GONE = "the keeper of the private data ended during the run: everything paid for is in the ledger"
 
 
 class Remote:
@@ -48,12 +48,12 @@ class Remote:
             if name == "refused":
                 raise rebuild_error(Refused.model_validate_json(body).kind, REPORTED_ELSEWHERE)
             if name != kind.__name__.lower():
-                raise ProtocolError(f"the keeper answered {name[:20]!a}, and was asked for {kind.__name__}")
+                raise ProtocolError(f"the keeper answered {name[:20]!a} where {kind.__name__} was requested")
             return kind.model_validate_json(body)
         except GoneError:
             raise KeeperGoneError(GONE) from None
         except (PipeError, ValidationError):
-            raise ProtocolError("the keeper sent what is no message of the protocol") from None
+            raise ProtocolError("the keeper sent something that is not a message of the protocol") from None
 
 
 class RemoteKeeper(Remote):

@@ -48,7 +48,7 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
         find_method(plan.method.name).summary,
         prepared.method_reason,
     )
-    unread = "" if paid else "; none is looked at"
+    unread = "" if paid else "; none of them is read"
     yield Fact(
         "private", f"{spell_count(len(plan.labels), 'class')}, {plan.data.shots} {plan.unit}s each{unread}"
     )
@@ -78,20 +78,21 @@ def _detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) ->
     if plan.encoder.name:
         yield Fact("encoder", plan.encoder.name + why, "")
     rounds = f"{plan.method.iterations} round{'' if plan.method.iterations == 1 else 's'} of variation"
-    by_prompt = f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""
+    by_prompt = f" of the prompts: no {kind} is sent back" if plan.varies_prompts else ""
     planned = method.plan_events(plan).values()
     releases = sum(any(not event.free for event in events) for events in planned)
-    yield Fact("releases", f"{releases} from the private data, {rounds}{by_prompt}", "")
+    yield Fact("releases", f"{releases} of private data; {rounds}{by_prompt}", "")
     first, luck = first_selection(method.plan_events(plan)), uniform_lift((), scope_of(plan))
     lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
     many = plan.modality.nouns.many
     best = (
-        f"a chosen {kind} is among the best tenth with a probability of at most about {lift:.1%} (luck: {luck:.1%}). "
-        f"This counts only the noise; whether the provider can {plan.modality.verb} your {many}, the preview shows"
+        f"a selected {kind} is among the best tenth with a probability of at most about {lift:.1%} "
+        f"({luck:.1%} without any private data). This figure counts only the noise. The preview shows "
+        f"whether the provider can {plan.modality.verb} your {many}"
     )
     yield Fact("selection lift", best, "")
     yield Fact("assumed public", "; ".join(list_assumptions(plan)), "")
-    yield Fact("asked with", _describe_settings(plan, advice), "")
+    yield Fact("request settings", _describe_settings(plan, advice), "")
 
 
 def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
@@ -99,14 +100,14 @@ def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
     degrees = (
         f"{plan.method.strengths[0]:g} to {plan.method.strengths[-1]:g}" if plan.method.strengths else ""
     )
-    no_steps = "; a library draws by guidance, and steps make no difference to it" if plan.library else ""
+    no_steps = "; a library uses the guidance, and ignores the steps" if plan.library else ""
     return plan.modality.describe_asking(degrees, str(advice) if advice else "") + no_steps
 
 
 def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
     """Return, by title, the cost of the first images and of the complete run, including what is already sent."""
     look, rest = meter.forecast(plan.opening), meter.forecast(plan.calls.values())
-    unknown = "" if rest.cost is not None or meter.nearby else " (provider.price says it beforehand)"
+    unknown = "" if rest.cost is not None or meter.nearby else " (set provider.price to know it beforehand)"
     whole = "cost of the rest" if meter.images else "cost of the whole run"
     return {
         **({"cost so far": meter.bill()} if meter.images else {}),
@@ -128,8 +129,9 @@ def spell_costs(plan: PublicPlan, meter: Meter) -> str:
 def warn_of_domain(domain: str, domains: Sequence[str]) -> str:
     """State that a model does not draw a domain, which domains it draws, and where to find other models."""
     return (
-        f"this model does not draw {domain!r}: it knows {printable(', '.join(domains))}, and draws one of these for "
-        f"any other words. Use a model that knows your domain, or public images of it: {PUBLIC_IMAGES}"
+        f"this model cannot draw {domain!r}. It can draw only {printable(', '.join(domains))}, and draws "
+        "one of these for any other words. Use a model that knows your domain, or public images of your "
+        f"domain: {PUBLIC_IMAGES}"
     )
 
 
@@ -143,12 +145,12 @@ def describe_plan(plan: PublicPlan, paid: Sequence[Event], greetings: int) -> It
     yield "sends", _say_sent(plan, greetings)
     yield "privacy", _price(plan, paid)
     text = (
-        f"classes called {_names(plan.data.words)}, not their names"
+        f"words {_names(plan.data.words)} in place of the class names"
         if plan.data.words
-        else f"names {_names(plan.labels)}"
+        else f"class names {_names(plan.labels)}"
     )
     sizes = "".join(f"; {each}" for each in list_unit_sizes(plan))
-    yield "public", f"{text}; words {plan.data.domain!r}; {plan.data.shots} {plan.unit}s in a class{sizes}"
+    yield "public", f"{text}; domain {plan.data.domain!r}; {plan.data.shots} {plan.unit}s per class{sizes}"
 
 
 def describe_begun(root: Path) -> Iterator[Line]:
@@ -182,9 +184,9 @@ def _say_sent(plan: PublicPlan, greetings: int) -> str:
     asked = f"{spell_count(greetings + len(calls), 'request')} for {images}"
     goes_back = plan.method.iterations and not plan.varies_prompts
     made = "had sent before" if plan.library else "itself had made"
-    back = f", and {nouns.many} that the server {made}" if goes_back else ""
-    back = back if plan.start is None else f", and the {nouns.many} of the release that is varied"
-    return f"{asked}. They contain prompts{back}, and no private {nouns.one}."
+    back = f" and {nouns.many} that the server {made}" if goes_back else ""
+    back = back if plan.start is None else f" and the {nouns.many} of the release that is varied"
+    return f"{asked}. They contain prompts{back}, but no private {nouns.one}."
 
 
 def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
@@ -193,43 +195,43 @@ def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
         return NO_GUARANTEE
     if not paid:
         return "nothing is spent"
-    change = "exchanged for another" if plan.privacy.relation == "replace-one" else "more or less"
+    change = "exchanged for another" if plan.privacy.relation == "replace-one" else "added or removed"
     loss, odds = PrivacyLoss.of(plan, paid).say(), state_odds(find_folder_events(plan, paid))
-    return f"{loss} at delta {in_full(plan.privacy.delta)}, for one {plan.unit} {change}: {odds}"
+    return f"{loss} at delta {in_full(plan.privacy.delta)}, if one {plan.unit} is {change}: {odds}"
 
 
 def report_early_stop(folder: RunFolder) -> StoppedError:
     """Return the error for a run that was stopped before its first prompt, or before it was resumed."""
     if folder.has_plan():
-        return StoppedError("stopped: no privacy budget was spent meanwhile", _say_how_to_go_on(folder.root))
+        return StoppedError("stopped: this command spent no privacy budget", _say_how_to_go_on(folder.root))
     return StoppedError(
-        "stopped: nothing was spent, and no prompt was sent", "to begin again: the same command"
+        "stopped: nothing was spent and no prompt was sent", "to begin again, give the same command"
     )
 
 
 def report_stop(root: Path, plan: PublicPlan, receipts: Sequence[Receipt]) -> StoppedError:
     """Return the error for a run that was stopped midway, with the budget spent so far."""
     state = f"after {len(receipts)} of {len(plan.releases)} releases: {_say_spent(plan, receipts)}"
-    return StoppedError(f"stopped {state}; all of it is on record", _say_how_to_go_on(root))
+    return StoppedError(f"stopped {state}; everything is on record", _say_how_to_go_on(root))
 
 
 def say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
     """State what a run has spent, as a sentence without its full stop."""
     if all(event.free for receipt in receipts for event in receipt.events):
         return "no privacy budget was spent"
-    return f"nothing more was spent: {_say_spent(plan, receipts)}"
+    return f"no more was spent: {_say_spent(plan, receipts)}"
 
 
 def _say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
     """State the budget spent; for an INSECURE run, state that no ε is counted."""
     events = [event for receipt in receipts for event in receipt.events]
     if not plan.secure:
-        return "an INSECURE run counts no epsilon"
+        return "an INSECURE run has no epsilon"
     return f"{PrivacyLoss.of(plan, events).say(float(plan.budget.epsilon))} is spent"
 
 
 def _say_how_to_go_on(root: Path) -> str:
-    return f"to go on, without paying again for what is paid: {RunFolder(root).resume_command}"
+    return f"to continue, without paying twice for anything: {RunFolder(root).resume_command}"
 
 
 def note_answers(plan: PublicPlan, record: RunReader, api_dialect: Dialect) -> Iterator[str]:
@@ -245,7 +247,7 @@ def note_answers(plan: PublicPlan, record: RunReader, api_dialect: Dialect) -> I
         body = record.bodies.get(each.body)
         if not each.succeeded:
             if (fault := api_dialect.fault(each.status, body)).reason == "content":
-                found[f"refusals of its moderation ({fault.message})"] += 1
+                found[f"refusals by its moderation ({fault.message})"] += 1
             continue
         with suppress(ProviderReplyError):  # the call was repeated
             found.update(api_dialect.remarks(plan.prompt_of(calls[each.slot]), body))

@@ -35,8 +35,8 @@ from pcevolve.wire.console import introduce, is_paid, note_answers, report_early
 from pcevolve.wire.reaching import ProviderConnection, RunnerJob, connect, greet, make_address, open_record
 from pcevolve.wire.showing import RunProgress, keep_live_page, show_first
 
-RESUMED = (("resumed", "nothing is paid twice"),)
-FINISHED = (("finished", "this run is finished already; nothing more is sent or spent"),)
+RESUMED = (("resumed", "nothing will be paid twice"),)
+FINISHED = (("finished", "this run is already finished; nothing more was sent or spent"),)
 
 
 class Owners(Protocol):
@@ -119,9 +119,9 @@ class Session:
         """
         plan, many, console = self.plan, self.plan.modality.nouns.many, self.audience.console
         shown: Population = dict.fromkeys(plan.labels, ())
-        with console.status(f"asking the provider for a few {many} of each class") as status:
+        with console.status(f"requesting a few {many} of each class") as status:
             for call in plan.opening:
-                status.update(f"asking the provider for a few {many} of each class: {call.label}")
+                status.update(f"requesting a few {many} of each class: {call.label}")
                 made = self.connection.gate.create(call)
                 shown = {**shown, call.label: shown[call.label] + made}
         record = RunReader.strict(self.job.folder.root)
@@ -142,7 +142,7 @@ class Session:
         spent = "" if paid else "; no privacy budget was spent"
         bill = f"; {self.connection.bill()}" if is_paid(self.connection.meter) else ""
         made_of = "words alone" if plan.start is None else "the release"
-        console.print(lay_out([("preview", f"{page}    drawn from {made_of}{spent}{bill}")]))
+        console.print(lay_out([("preview", f"{page}    made from {made_of}{spent}{bill}")]))
         for note in note_answers(plan, record, self.job.api_dialect):
             console.print(f"WARNING: {note}")
 
@@ -296,6 +296,7 @@ def _settle_batch(
     alone = keeper.settle(statement.model_copy(update={"takes_several": False})).plan
     connection.meter.check(connection.meter.forecast(alone.calls.values()), None)
     console.print(
-        f"One text a request, {len(alone.calls)} in all: the API did not write two when it was asked to."
+        f"The API did not write two texts when two were requested, so each of the {len(alone.calls)} "
+        "requests asks for one text."
     )
     return alone

@@ -50,7 +50,7 @@ class _NobodyAsked:
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Raise an error, because such a run has no release."""
-        raise AssertionError("a run that starts from a release makes none of its private data")
+        raise AssertionError("a run that varies a release uses no private data")
 
 
 def follow(job: RunnerJob, audience: Audience, begin: Callable[[], None]) -> dict[str, Any]:
@@ -129,8 +129,8 @@ def _open(
             )
     except KeyboardInterrupt:
         raise StoppedError(
-            "stopped: no privacy budget is spent by variations of a release",
-            f"to go on where it was: {folder.resume_command}",
+            "stopped: a run that varies a release spends no privacy budget",
+            f"to continue: {folder.resume_command}",
         ) from None
 
 
@@ -180,7 +180,8 @@ def _choose_strength(before: PublicPlan, wanted: float | None) -> float | None:
     if not before.modality.is_graded:
         if wanted is not None:
             raise UsageError(
-                f"{spell('strength_end', PublicConfig)}: the API takes no strength: leave it out"
+                f"{spell('strength_end', PublicConfig)}: the API does not accept a strength: leave this "
+                "option out"
             )
         return None
     if wanted is not None or before.start is not None:
@@ -200,7 +201,10 @@ def _introduce(plan: PublicPlan, settings: PublicConfig, connection: ProviderCon
     )
     yield "server", f"{plan.provider.model} at {plan.provider.api}"
     yield from describe_plan(plan, [each for each in start.events if not each.free], meter.greetings)
-    yield "spends", f"nothing: no private {nouns.one} is read; the privacy above is that of the release"
+    yield (
+        "spends",
+        f"nothing, because no private {nouns.one} is read; the epsilon above is that of the release",
+    )
     if is_paid(meter):
         yield "cost", spell_costs(plan, meter)
     for mark in list_marks(plan):

@@ -147,4 +147,4 @@ def _make_patience(provider: PublicProvider, console: Console) -> RetryPolicy:
     ignored = next((name for name in PROXIES if name in os.environ), None)
     if provider.proxy is not None or ignored is None:
         return usual
-    return replace(usual, hint=f"{ignored} is not used: --set provider.proxy=URL names a proxy")
+    return replace(usual, hint=f"{ignored} is ignored: to use a proxy, give --set provider.proxy=URL")

@@ -210,7 +210,7 @@ def keep_live_page(layout: RunLayout, audience: Audience) -> Iterator[Audience]:
 
 def show_page(page: Path, console: Console) -> None:
     """Print the page's location, and open the page in the browser if there is a display."""
-    console.print(f"this page shows the run: {page}")
+    console.print(f"this page shows the progress of the run: {page}")
     # Without a display, the standard library would open a text browser in the terminal.
     if sys.platform in ("darwin", "win32") or not SCREENS.isdisjoint(os.environ):
         open_in_browser(page.absolute().as_uri())

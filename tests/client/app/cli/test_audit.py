@@ -28,7 +28,7 @@ def test_an_honest_run_holds_and_its_page_leaves_json_alone_on_stdout(run: Path,
 
 
 def test_statements_on_the_owners_word_are_spelled_for_people(run: Path, command):
-    printed = command("audit", run, "-v").out.partition("On the owner's word")[2]
+    printed = command("audit", run, "-v").out.partition("Stated by the owner, and not verifiable")[2]
     rows = dict(re.findall(r"│ (\S+) +│ (.*?) +│", printed))
     assert (rows["proxied"], rows["data.words"], rows["provider.image_hosts"]) == ("no", "none", "none")
     assert not re.search(r"None|True|False|\[\]|\{", printed)
@@ -41,7 +41,7 @@ def test_a_page_or_card_that_somebody_changed_is_told_in_a_line_of_its_own(run: 
         (run / name).write_text((run / name).read_text() + "and harmless")
     told = " ".join(command("audit", run).out.split())
     assert (
-        "DIFFERS release/README.md, report.html: not what this version makes from the record"
+        "DIFFERS release/README.md, report.html: differs from what this version makes from the record"
         in told.replace("report.html, release/README.md", "release/README.md, report.html")
     )
 
@@ -55,7 +55,7 @@ def test_a_broken_run_still_gets_its_page_and_exit_code_1_and_nothing_is_cleared
     assert told.code == 1
     assert "BROKEN" in (run / "audit" / "wire.html").read_text()
     assert "NO, transcript line" in told.said
-    assert "report.html, summary.json: cannot be compared with a record that does not hold" in " ".join(
+    assert "report.html, summary.json: not compared, because the record itself failed the audit" in " ".join(
         told.out.split()
     )
     assert "DIFFERS" not in told.out

@@ -46,11 +46,14 @@ def test_a_cap_is_raised_only_by_somebody_who_agrees(command, answer, more):
     set_cap(Path("ledger.sqlite"), 10, 1e-5)
     refused = command("budget", "cap", *more, *LEDGER)
     assert refused.code == 2
-    assert "lets runs spend more than now (all runs together may spend epsilon 10 at" in refused.said
-    assert refused.said.endswith(": confirm it at a terminal, or with --yes")
+    assert (
+        "would let runs spend more than the present rule (all runs together may spend epsilon 10 at"
+        in refused.said
+    )
+    assert refused.said.endswith(": confirm the change at a terminal, or give --yes")
     asked = answer(False)
     declined = command("budget", "cap", *more, *LEDGER)
-    assert (declined.code, "the cap stays as it is" in declined.said) == (0, True)
+    assert (declined.code, "the cap was not changed" in declined.said) == (0, True)
     assert "epsilon 10 at delta 1e-05" in command("budget", "cap", *LEDGER).out
     answer(True)
     assert command("budget", "cap", *more, *LEDGER).code == 0
@@ -73,7 +76,7 @@ def test_the_first_cap_is_asked_about_where_runs_have_begun(command, answer):
 def test_a_cap_below_what_is_spent_says_that_no_run_on_these_data_can_follow(command, cap, is_used_up):
     pay(account(Path("ledger.sqlite")), 1)
     told = command("budget", "cap", cap, "--yes", *LEDGER).out
-    spent = "epsilon 0.994966 is already spent on the most exposed image, so no further run on these data can start"
+    spent = "epsilon 0.994966 is already spent on the most exposed image, so no further run on the same data can start"
     assert (spent in told) == is_used_up
 
 

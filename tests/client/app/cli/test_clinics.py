@@ -16,7 +16,7 @@ from support.clinics import make_clinics, write_roster
 def test_nobody_agrees_beforehand_to_any_price(tmp_path):
     words = ["join", "http://127.0.0.1:1", "--private", "x", "--roster", "x", "--key", "x", "--yes"]
     done = CliRunner().invoke(app, words)
-    assert "give --max-epsilon" in str(done.exception)
+    assert "--max-epsilon E" in str(done.exception)
 
 
 def run_cli(*arguments: str) -> Result:
@@ -28,7 +28,7 @@ def run_cli(*arguments: str) -> Result:
 def test_the_line_that_a_key_prints_is_the_one_for_the_roster(tmp_path):
     done = run_cli("clinics", "key", str(tmp_path / "own.key"))
     assert tomllib.loads(done.stdout) == {"key": OwnerKey.load(tmp_path / "own.key").public}
-    assert "stays here" in done.stderr
+    assert "stays on this machine" in done.stderr
 
 
 def test_a_roster_is_shown_with_the_digest_that_owners_compare(tmp_path):
@@ -50,5 +50,5 @@ def test_somebody_who_is_in_a_roster_twice_is_two_owners_of_another_digest(tmp_p
     names = re.findall(r"Clinic \d", shown)
     assert names == ["Clinic 1", "Clinic 2", "Clinic 3", "Clinic 4"]
     assert make_clinics(4).owners[3].key[-12:] in shown
-    assert "somebody listed as two owners counts twice" in " ".join(shown.split())
+    assert "an owner listed twice counts twice" in " ".join(shown.split())
     assert shown.splitlines()[-1] != run_cli("clinics", "roster", str(honest)).stdout.splitlines()[-1]

@@ -29,7 +29,7 @@ REFUSED = (
     ("--set encoder.weights=nowhere --encoder clip", 2, "nowhere: no such file"),
     ("--set encoder.weights=. --encoder words --dialect chat", 2, "encoder words has weights of its own"),
     ("--set data.subsample=3 --shots 4", 2, "data.subsample 3 and --shots 4 differ: leave --shots out"),
-    ("--set privacy.ledger=secret.key", 4, "a ledger's key: choose another with privacy.ledger"),
+    ("--set privacy.ledger=secret.key", 4, "a ledger's key: choose another file with privacy.ledger"),
 )
 """Changes to a run that would begin otherwise, with the exit code and the complaint."""
 PATHS = {"--private", "--test", "--out"}
@@ -72,7 +72,7 @@ def test_help_of_every_command_loads_no_library_but_click():
         ("--method luck", "unknown method 'luck'"),
         ("--set privacy.relation=sideways", "privacy.relation: Input should be"),
         ("--set privacy.dleta=1", "there is no option 'privacy.dleta'; did you mean privacy.delta?"),
-        ("--votes 3", "--votes has no flag here: give it as --set method.votes=VALUE"),
+        ("--votes 3", "--votes is not an option: give --set method.votes=VALUE"),
         ("--config nowhere.toml", "configuration nowhere.toml cannot be read"),
     ],
 )

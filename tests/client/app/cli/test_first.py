@@ -35,7 +35,10 @@ def test_a_sample_of_the_client_needs_no_check(command, sample, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     told = command("check", sample)
     assert told.code == 2
-    assert f"{sample} comes with the client and needs no check: give --private {sample} to a run" in told.said
+    assert (
+        f"{sample} is built-in sample data and needs no check: use it with pcevolve run --private {sample}"
+        in told.said
+    )
 
 
 def test_the_next_command_repeats_all_that_was_given(check, folder, tmp_path, monkeypatch):

@@ -32,7 +32,9 @@ def test_every_command_and_group_answers_to_both_ways_of_asking_for_help():
 def test_a_command_that_takes_the_private_folder_without_a_flag_says_so(command):
     told = command("check", "--private", "folder")
     assert told.code == 2
-    assert "--private has no flag here: private data come without one, as DIR" in told.said
+    assert (
+        "--private is not an option of this command: give the private data as the argument DIR" in told.said
+    )
     assert "--set" not in told.said
 
 

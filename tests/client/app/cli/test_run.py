@@ -53,7 +53,7 @@ def test_a_demonstration_that_is_stopped_before_its_run_begins_says_how_it_goes_
 
     monkeypatch.setattr("pcevolve.app.first.demo._demonstrate", press)
     told = command("demo")
-    assert (told.code, told.said) == (130, "stopped to go on: the same command again")
+    assert (told.code, told.said) == (130, "stopped to continue, give the same command again")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ SUMMARY = {
 
 @pytest.mark.parametrize(
     ("voted", "said"),
-    [(False, "(accuracy of cnn on data kept aside; guessing gives 50 %)"), (True, "which flatters")],
+    [(False, "(accuracy of cnn on held-out data; guessing gives 50 %)"), (True, "the figures are too high")],
 )
 def test_accuracies_are_those_of_a_judge_that_did_not_vote_if_there_is_one(voted, said):
     row = {"judge": "cnn", "voted": voted, **SETS}
@@ -61,7 +61,7 @@ def test_without_held_out_data_the_verdict_is_called_an_estimate():
 
 def test_a_run_from_a_release_has_spent_nothing_and_says_what_that_release_has():
     told = dict(summarise({**SUMMARY, "starts_from": "5" * 64}))
-    assert told["privacy"].startswith("nothing was spent; the release that it started from has epsilon ")
+    assert told["privacy"].startswith("nothing was spent; the release that the run varied has epsilon ")
     assert " was spent (" not in told["privacy"]
 
 
@@ -80,7 +80,7 @@ def test_each_judge_has_a_line_among_the_figures_and_one_that_voted_says_so():
     told = detail_result({**SUMMARY, "accuracy": rows})
     one, other = [figures for title, figures in told if "accuracy" in title]
     assert one.startswith("initial 30.0% ± 1.2%, final 83.4% ± 1.2%")
-    assert ("flatters" in one, "flatters" in other) == (False, True)
+    assert ("too high" in one, "too high" in other) == (False, True)
 
 
 def test_the_command_of_a_run_loads_no_numpy_for_what_it_does_itself():

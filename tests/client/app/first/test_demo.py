@@ -23,7 +23,7 @@ def test_a_demonstration_of_texts_is_none_of_images(tmp_path):
     SmallRun.open(tmp_path, small_plan(run_id="a" * 32)).close()
     found = {"modality": "text", "accuracy": []}
     write_private(OwnerFolder.of(tmp_path, demo._find_ledger(tmp_path)).result, found)
-    with pytest.raises(UsageError, match=r"holds a demonstration of texts: give another --out"):
+    with pytest.raises(UsageError, match=r"contains a demonstration of texts: give another --out"):
         demo.demonstrate(tmp_path, NO_CHILDREN, "image")
     assert demo.demonstrate(tmp_path, NO_CHILDREN, "text") == found
 

@@ -25,7 +25,7 @@ def networked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_says_that_a_container_without_network_is_a_keepers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "is_cut_off", lambda: True)
     assert describe_confinement().endswith(
-        "; by containers for pcevolve keeper: no interface but loopback is up here"
+        "; enforced by containers for pcevolve keeper: only the loopback interface is up here"
     )
 
 
@@ -42,8 +42,8 @@ def test_it_says_what_a_system_does_not_enforce_and_what_would() -> None:
         return describe_confinement()
 
     assert in_a_process(work) == (
-        "not enforced on this system (no Landlock and no seccomp): Linux has both from 5.13 on, if they are switched "
-        "on and a container leaves them"
+        "not enforced on this system (no Landlock and no seccomp): Linux has both from version 5.13, if they are "
+        "enabled and the container allows them"
     )
 
 

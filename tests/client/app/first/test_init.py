@@ -38,7 +38,7 @@ def test_what_people_touch_first_is_in_it_and_nothing_else(written):
     found = [line.split(" = ")[0].lstrip("#") for line in text.splitlines() if re.match(r"#?\w+ = ", line)]
     assert sorted(found) == sorted(path.partition(".")[2] for path in shown)
     assert len(text.splitlines()) < 100
-    assert "`pcevolve init --all` writes all of them" in text
+    assert "`pcevolve init --all` writes all options" in text
 
 
 def test_a_folder_is_made_and_a_file_is_not_taken_for_one(tmp_path, command):
@@ -47,4 +47,4 @@ def test_a_folder_is_made_and_a_file_is_not_taken_for_one(tmp_path, command):
     (tmp_path / "file").touch()
     told = command("init", tmp_path / "file")
     assert told.code == 2
-    assert "is a file: name a folder" in told.said
+    assert "is a file: give a folder" in told.said

@@ -21,7 +21,7 @@ def test_a_model_that_writes_too_few_is_asked_for_the_rest_and_given_up_on_in_th
         assert prompts(server, 3) == {"cut": ("a", "b", "c")}
         assert "Write 1 different prompts" in json.loads(server.heard[1].body)["messages"][0]["content"]
     with speaking(chatting("a")) as server:
-        with pytest.raises(ProviderReplyError, match="1 different prompts for 'cut' in 4 answers, not 3"):
+        with pytest.raises(ProviderReplyError, match="only 1 of 3 different prompts for 'cut' in 4 answers"):
             prompts(server, 3)
         assert len(server.heard) == 4
 
@@ -29,12 +29,12 @@ def test_a_model_that_writes_too_few_is_asked_for_the_rest_and_given_up_on_in_th
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("--labels cut --model m", "give its address with --api"),
-        ("--labels cut --refine", "--refine asks a language model"),
-        ("--labels cut --api http://127.0.0.1:9 --model m --local .", "one of them writes"),
-        ("--labels cut --api http://127.0.0.1:9", "--api needs --model"),
-        ("", "--labels names the classes"),
-        ("--labels cut --private .", "give the classes with --labels or --private"),
+        ("--labels cut --model m", "give the address of the language model with --api"),
+        ("--labels cut --refine", "--refine needs a language model"),
+        ("--labels cut --api http://127.0.0.1:9 --model m --local .", "only one language model writes"),
+        ("--labels cut --api http://127.0.0.1:9", "--api also needs --model"),
+        ("", "give --labels, the class names"),
+        ("--labels cut --private .", "give the class names with --labels or --private"),
         ("--labels a/b", "cannot be used as a label"),
         ("--private nowhere", "no such folder"),
     ],
@@ -81,7 +81,7 @@ def test_prompts_that_do_not_name_their_class_are_counted_for_whoever_asked(comm
     options = ["--domain", "x", "--labels", "cut,good", "--count", "2", "--out", tmp_path / "p.json"]
     with speaking(chatting("A scar.")) as server:
         told = command("prompts", *options, "--refine", "--api", f"{server.address}/v1", "--model", "m")
-    assert "WARNING: 4 of them do not name their class" in told.said
+    assert "WARNING: 4 prompts do not name their class" in told.said
     told = command("prompts", *options, "--force")
     assert (told.code, "WARNING" in told.said) == (0, False)
 
@@ -89,7 +89,7 @@ def test_prompts_that_do_not_name_their_class_are_counted_for_whoever_asked(comm
 def test_whoever_sends_a_key_in_clear_over_a_network_is_told_before_anything_is_sent(capsys):
     open_chat("http://gpu.lab/v1", "tiny", KEY)
     said = " ".join(capsys.readouterr().err.split())
-    assert "the key goes to gpu.lab over plain http" in said
+    assert "the API key is sent to gpu.lab over plain http" in said
     assert KEY not in said
     open_chat("https://gpu.lab/v1", "tiny", KEY)
     assert capsys.readouterr().err == ""
@@ -127,6 +127,6 @@ def test_a_model_that_takes_no_temperature_and_thinks_writes_prompts_all_the_sam
 def test_an_answer_that_is_none_is_an_error(answer: object):
     with (
         speaking(iter([answer_json(200, answer)])) as server,
-        pytest.raises(ProviderReplyError, match=r"not as an OpenAI-compatible|wrote nothing"),
+        pytest.raises(ProviderReplyError, match=r"not that of an OpenAI-compatible|wrote nothing"),
     ):
         prompts(server, 1)

@@ -53,7 +53,7 @@ def test_what_progress_raises_ends_the_run_and_the_run_goes_on_from_there(evolve
         if progress.images >= 4:
             raise KeyboardInterrupt
 
-    with pytest.raises(pcevolve.StoppedError, match="to go on, without paying again"):
+    with pytest.raises(pcevolve.StoppedError, match="to continue, without paying twice"):
         evolved(progress=stop)
     asked = len(native.asked)
     result = evolved(resume=True)
@@ -89,9 +89,9 @@ def test_an_error_calls_options_by_their_keywords(evolved, private, tmp_path):
     assert refusal(test=tmp_path / "none").startswith(f"test {tmp_path / 'none'}: no such folder")
     assert refusal(epsilon=-1) == "epsilon must be a finite number above 0, not -1: try epsilon=10"
     assert refusal(lifetime_epsilon="x").endswith("try lifetime_epsilon=10")
-    assert refusal(shots=30).startswith("class sizes are too far from shots 30")
+    assert refusal(shots=30).startswith("the class sizes are too far from shots 30")
     evolved()
-    assert "decide with pcevolve budget cap" in refusal(out=tmp_path / "two")
+    assert "for all runs with pcevolve budget cap" in refusal(out=tmp_path / "two")
     assert refusal(out=tmp_path / "two", lifetime_epsilon=99).startswith(
         "privacy.lifetime_epsilon 99 is more than"
     )

@@ -201,23 +201,23 @@ def test_what_lies_beside_each_other_is_let_through(there: Path, changes: dict[s
         (
             {"ledger": "ledger.sqlite"},
             "--out runs/new lies in *, the ledger's folder, which is private",
-            "give the ledger a folder of its own: privacy.ledger=*/ledger/ledger.sqlite",
+            "put the ledger into a separate folder: privacy.ledger=*/ledger/ledger.sqlite",
         ),
         (
             {"ledger": "runs/ledger.sqlite"},
             "--out runs/new lies in *runs, the ledger's",
-            "give",
+            "put",
         ),
         (
             {"ledger": "runs/../units.sqlite", "out": "/elsewhere/new"},
             "--private *scans lies in *, the ledger's folder",
-            "give the ledger a folder of its own",
+            "put the ledger into a separate folder",
         ),
         ({"ledger": "scans/ledger.sqlite"}, "the ledger *scans/ledger.sqlite lies in *scans", "move it"),
         ({"ledger": "link/deep/l.sqlite"}, "the ledger *link/deep/l.sqlite lies in *scans", "move it"),
         ({"ledger": "runs/new/l.sqlite"}, "the ledger *l.sqlite lies in runs/new, the run's", "move it"),
         ({"private": sys.prefix}, "--private * lies in *, from which Python loads its modules", "move it"),
-        ({"from_run": "runs"}, "--out runs/new lies in *runs, the folder of the run that it starts", "give"),
+        ({"from_run": "runs"}, "--out runs/new lies in *runs, the folder of the run that is varied", "give"),
     ],
 )
 def test_what_lies_in_each_other_is_refused_with_what_to_move(
@@ -232,7 +232,7 @@ def test_what_lies_in_each_other_is_refused_with_what_to_move(
 
 def test_a_ledger_that_has_been_used_is_moved_with_its_key(there: Path):
     Path("ledger.key").touch()
-    with pytest.raises(UsageError, match="a folder of its own, and move what is of the ledger there: "):
+    with pytest.raises(UsageError, match="a separate folder, and move the ledger's files there: "):
         require_apart(settle(ledger="ledger.sqlite"))
 
 

@@ -56,7 +56,7 @@ def test_the_keeper_hears_the_person_whom_no_front_asks_in_its_own_words(agrees)
     consent.ask()
     assert _ask(keeper, SimpleNamespace(agrees=answer), "Shall it go on?") is agrees  # type: ignore[arg-type]
     assert consent.is_given() is agrees
-    assert asked == ["Take part in this run, with your data as they are?"]
+    assert asked == ["Take part in this run with your data?"]
 
 
 class Orders:

@@ -38,7 +38,7 @@ def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(e
         toned_folders(result.folder / "release", {label: tone}, 4, 2)
     found = evaluate(result.folder, EvaluationRequest(str(test), judges=("bundled",)))
     assert found["judges"][0]["dataset"]["accuracy"]["mean"] == 1.0
-    with pytest.raises(UsageError, match=r"data\.words must name every class exactly once"):
+    with pytest.raises(UsageError, match=r"data\.words must contain every class exactly once"):
         evaluate(
             result.folder,
             EvaluationRequest(str(toned_folders(tmp_path / "other", {"mole": 0, "wart": 190}, 2, 3))),

@@ -111,12 +111,12 @@ def test_a_failure_of_a_kind_that_is_none_is_a_breach_and_calls_nothing(tmp_path
     ],
 )
 def test_what_is_no_message_is_one_line_that_says_how_to_go_on(tmp_path: Path, name: str, body: str):
-    with pytest.raises(ProtocolError, match=r"sent what is no message; .* --resume"):
+    with pytest.raises(ProtocolError, match=r"sent something that is not a message; .* --resume"):
         attend(tmp_path, (name, body))
 
 
 def test_a_process_that_ends_without_a_word_is_told_of(tmp_path: Path):
-    with pytest.raises(ProtocolError, match=r"ended in the middle of it; .* --resume"):
+    with pytest.raises(ProtocolError, match=r"ended unexpectedly; .* --resume"):
         attend(tmp_path)
 
 

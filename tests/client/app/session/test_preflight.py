@@ -110,8 +110,8 @@ def test_a_private_image_that_cannot_be_embedded_stops_a_run_before_the_greeting
 def test_the_owner_is_warned_where_a_tick_was_too_short_and_nobody_else_is(run, capsys):
     root = run(pad_selection=0.001)
     assert re.search(
-        r"WARNING: the longest private work between two requests took [0-9.]+ s of the 0.001 s that one tick lasts, "
-        r"so the provider saw that it was more: give --set privacy.pad_selection=[1-9]\d* next time",
+        r"WARNING: the longest private work between two requests took [0-9.]+ s of the 0.001 s to which it is padded, "
+        r"so the provider could observe the longer time: give --set privacy.pad_selection=[1-9]\d* next time",
         " ".join(capsys.readouterr().err.split()),
     )
     for file in root.rglob("*"):
@@ -121,12 +121,15 @@ def test_the_owner_is_warned_where_a_tick_was_too_short_and_nobody_else_is(run, 
 def test_a_run_that_cannot_be_paid_for_is_refused_before_the_api_hears_of_it(run, server):
     run()
     server.heard.clear()
-    with pytest.raises(BudgetError, match="earlier runs already spent epsilon=10 on these data") as refused:
+    with pytest.raises(
+        BudgetError,
+        match="earlier runs have already spent epsilon=10 on the most exposed image of these data",
+    ) as refused:
         run(out="second")
     assert f"earlier runs are {Path('run').absolute()} (" in str(refused.value)
     with pytest.raises(
         LedgerError,
-        match=r"another neighbour relation: use the same, --set privacy.relation=replace-one, as .*run \(",
+        match=r"a different neighbour relation: use the same relation, --set privacy.relation=replace-one, as .*run \(",
     ):
         run(relation="add-remove", out="third")
     assert server.heard == []
@@ -140,7 +143,7 @@ def test_a_run_does_not_go_on_without_its_ledger(run, cut_off, server, tmp_path)
         run("--resume", "run")
     assert not (tmp_path / "ledger" / "ledger.sqlite").exists()
     LedgerBook(tmp_path / "ledger" / "ledger.sqlite").close()
-    with pytest.raises(LedgerError, match="does not know the run in run, which has begun: restore the one"):
+    with pytest.raises(LedgerError, match="does not contain the run in run: restore the ledger"):
         run("--resume", "run")
     assert server.heard == []
 
@@ -206,7 +209,7 @@ def test_a_run_that_goes_on_keeps_what_it_said_of_earlier_ones(run, folder, serv
 def test_a_container_without_a_volume_for_its_ledger_runs_nothing(run, monkeypatch, tmp_path):
     monkeypatch.setenv("PCEVOLVE_LEDGER_VOLUME", str(tmp_path))
     with pytest.raises(
-        LedgerError, match="is no volume, so the ledger, which remembers what was spent, would be lost"
+        LedgerError, match="is not a volume, so the ledger, which records what was spent, would be lost"
     ):
         run(out="gone")
     monkeypatch.setenv("PCEVOLVE_LEDGER_VOLUME", "/proc")

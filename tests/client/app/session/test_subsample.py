@@ -121,12 +121,12 @@ def test_what_it_means_for_the_folder_is_computed_and_said_wherever_the_epsilon_
         (
             {"cut": 7, "good": 9},
             9,
-            "8 (cut) to 10 (good) images each to draw from, and data.subsample says 9: --set data.subsample=8",
+            "8 (cut) to 10 (good) images each to draw from, but data.subsample is 9: --set data.subsample=8",
         ),
         (
             {"cut": 2, "good": 2},
             100,
-            "3 images each to draw from, and data.subsample says 100: --set data.subsample=3 draws them all",
+            "3 images each to draw from, but data.subsample is 100: --set data.subsample=3 draws them all",
         ),
     ],
 )
@@ -172,7 +172,7 @@ def test_a_run_that_goes_on_with_a_folder_in_which_somebody_else_would_be_drawn_
         run(**THREE)
     more(cut=60, good=60)
     server.heard.clear()
-    with pytest.raises(LedgerError, match="the private data are not those that this run began with"):
+    with pytest.raises(LedgerError, match="the private data differ from those that this run began with"):
         run("--resume", "run", **THREE)
     assert server.heard == []
 
@@ -191,6 +191,6 @@ def test_no_error_says_which_class_has_nothing_left_to_be_measured_on(tmp_path, 
             for number in range(count):
                 (private / label / f"{number}.png").write_bytes(png(number + 10 * count))
     settings = RunConfig.of({"private": str(private), **draw, **asked})
-    with pytest.raises(DataError, match=f"--test rest: a class has no {kind} that was not drawn") as refusal:
+    with pytest.raises(DataError, match=f"--test rest: every {kind} of one class was drawn") as refusal:
         read_run(settings)
     assert "flu" not in str(refusal.value)

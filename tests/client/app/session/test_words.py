@@ -58,8 +58,8 @@ def test_the_order_of_classes_is_that_of_the_words_and_every_image_keeps_its_cla
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        ({SECRET[0]: "a"}, "data.words must name every class exactly once"),
-        ({SECRET[0]: "a", SECRET[1]: "b", "third": "c"}, "data.words must name every class exactly once"),
+        ({SECRET[0]: "a"}, "data.words must contain every class exactly once"),
+        ({SECRET[0]: "a", SECRET[1]: "b", "third": "c"}, "data.words must contain every class exactly once"),
         ({SECRET[0]: "same", SECRET[1]: "same"}, "the same for all classes"),
         ({SECRET[0]: "a\nb", SECRET[1]: "b"}, "words of .* must be one line"),
         ("/nowhere/words.toml", "cannot be read"),

@@ -49,7 +49,7 @@ def test_a_run_begins_with_the_settled_plan_and_goes_on_from_release_to_release(
 
 
 def test_nothing_is_released_but_what_owners_answered(side):
-    with pytest.raises(ProtocolError, match="added up, not drawn"):
+    with pytest.raises(ProtocolError, match="summed, not drawn"):
         side.release(protocol.Release(iteration=1, head="0" * 64))
     with pytest.raises(ProtocolError, match="before the run begins"):
         side.ask(messages.Ask(iteration=1, head="0" * 64))
@@ -72,7 +72,7 @@ def test_a_roster_of_other_units_than_the_runs_is_refused_before_the_api_is_gree
 
 
 def test_noise_from_a_seed_is_refused(tmp_path, clinics_api):
-    with pytest.raises(UsageError, match="draw their noise themselves"):
+    with pytest.raises(UsageError, match="because the owners draw the noise"):
         Coordinator(bring_together(tmp_path, clinics_api, insecure_noise_seed=1).run, OwnerScreen(quiet=True))
 
 
@@ -80,5 +80,5 @@ def test_noise_from_a_seed_is_refused(tmp_path, clinics_api):
     "option", [{"subsample": 9}, {"unit_map": "map.csv"}, {"unlabelled": True}, {"test": "somewhere"}]
 )
 def test_options_about_private_data_are_the_owners(tmp_path, clinics_api, option):
-    with pytest.raises(UsageError, match="with the owners"):
+    with pytest.raises(UsageError, match="only the owners have"):
         bring_together(tmp_path, clinics_api, **option)

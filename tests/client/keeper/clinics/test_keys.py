@@ -30,7 +30,7 @@ def test_a_key_is_the_same_after_it_was_saved_and_only_its_owner_can_read_it(tmp
 def test_a_key_is_never_written_over(tmp_path):
     path = tmp_path / "own.key"
     make_key(1).save(path)
-    with pytest.raises(UsageError, match="is not overwritten"):
+    with pytest.raises(UsageError, match="was not overwritten"):
         make_key(2).save(path)
     assert OwnerKey.load(path).public == make_key(1).public
 
@@ -48,9 +48,9 @@ def test_what_is_no_key_is_told(tmp_path, text):
     path = tmp_path / "own.key"
     path.write_text(text, encoding="latin-1")
     path.chmod(0o600)
-    with pytest.raises(UsageError, match="is no owner's private key"):
+    with pytest.raises(UsageError, match="is not an owner's private key"):
         OwnerKey.load(path)
-    with pytest.raises(UsageError, match="clinics key makes one"):
+    with pytest.raises(UsageError, match="makes one key with pcevolve clinics key"):
         OwnerKey.load(tmp_path / "none")
 
 
@@ -61,7 +61,7 @@ def test_two_owners_agree_on_what_no_third_does():
 
 
 def test_a_key_by_which_anybody_knows_the_secret_is_refused():
-    with pytest.raises(UsageError, match="unusable for key agreement"):
+    with pytest.raises(UsageError, match="cannot be used for key agreement"):
         make_key(1).agree(b"\0" * 32)
 
 

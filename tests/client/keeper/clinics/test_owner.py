@@ -81,7 +81,7 @@ def test_asked_again_an_owner_answers_with_the_same_bytes_and_pays_once(asked):
         ({"iteration": 0}, "not about the next release"),
         ({"iteration": 2}, "not about the next release"),
         ({"part": 1}, "out of order"),
-        ({"part": 7}, "an access that the plan does not have"),
+        ({"part": 7}, "an access that the plan does not contain"),
         ({"plan": "0" * 64}, "another plan"),
         ({"earlier": "0" * 64}, "follows other answers"),
         ({"frame": b"nonsense"}, "no frame"),
@@ -103,7 +103,7 @@ def test_the_same_access_is_never_answered_for_other_candidates_or_another_grid(
     owner = join(asked)
     owner.answer(messages.Answer(question=asked.question))
     other = asked.question.model_copy(update={"step": asked.question.step / 2})
-    with pytest.raises(LedgerError, match="answered before, to another question"):
+    with pytest.raises(LedgerError, match="already used to answer a different question"):
         owner.answer(messages.Answer(question=other))
     assert count_draws(asked) == 1
 
@@ -170,7 +170,7 @@ def test_a_lost_ledger_is_noticed_by_the_owners_own_answers_on_record(tmp_path, 
     made = bring_together(tmp_path, clinics_api)
     made.carry_out()
     shutil.rmtree(tmp_path / "owner-1" / "ledger")
-    with pytest.raises(ProtocolError, match="an answer of yours that your ledger does not have"):
+    with pytest.raises(ProtocolError, match="an answer of yours that is not in your ledger"):
         join(made, 1).check(messages.Check())
     join(made, 0).check(messages.Check())
 
@@ -199,8 +199,12 @@ def exchange_roster(folder: Path) -> None:
             DataError,
             "classes differ from the roster's",
         ),
-        (lambda folder: replace_data(folder, 9, 1), DataError, "are too far from the roster's shots 3; "),
-        (lambda folder: replace_data(folder, 77, 3), LedgerError, "not those that this run began with"),
+        (lambda folder: replace_data(folder, 9, 1), DataError, "are too far from the roster's shots 3, "),
+        (
+            lambda folder: replace_data(folder, 77, 3),
+            LedgerError,
+            "differ from those that this run began with",
+        ),
         (spend_all, BudgetError, "epsilon"),
         (exchange_roster, ProtocolError, "roster differs from this owner's"),
     ],
@@ -245,7 +249,7 @@ def test_an_owner_who_is_not_in_the_roster_cannot_begin(asked):
     path = asked.folder / "owner-0" / "strange.key"
     make_key(9).save(path)
     options = replace(asked.make_owner(0)._options, key=path)
-    with pytest.raises(UsageError, match="belongs to no owner"):
+    with pytest.raises(UsageError, match="does not belong to an owner"):
         Owner(options, OwnerScreen(quiet=True), OnePerson())
 
 
@@ -255,7 +259,7 @@ def test_an_owner_is_told_where_its_work_was_longer_than_what_hides_it(asked, ca
     owner._screen = OwnerScreen()
     owner._padding.longest = share * owner._padding.tick
     owner.close()
-    assert ("so the coordinator saw that it was more" in capsys.readouterr().err) == (share > 1)
+    assert ("so the coordinator could observe the longer time" in capsys.readouterr().err) == (share > 1)
 
 
 def test_a_run_is_never_priced_without_what_all_others_together_could_learn(asked, capsys):
@@ -267,4 +271,4 @@ def test_a_run_is_never_priced_without_what_all_others_together_could_learn(aske
     assert "epsilon 5 at delta 0.00001" in told or "epsilon 5 at delta 1e-05" in told
     assert "trust nobody" in told
     assert "if all other owners, coordinator and server pool" in told
-    assert "will have borne" in told
+    assert "after this run the sum will be" in told

@@ -90,7 +90,7 @@ def read(folder: Path, plan: PublicPlan) -> PrivateDataset:
 def test_an_owners_data_are_read_under_the_labels_of_the_plan(tmp_path):
     class_folders(tmp_path / "private", 1, ("cut", "good"), shots=10)
     assert read(tmp_path, make_plan()).labels == ("type A", "type B")
-    with pytest.raises(DataError, match="one image, and the roster says one patient"):
+    with pytest.raises(DataError, match="one image in these data, but one patient in the roster"):
         read(tmp_path, make_plan(unit="patient"))
 
 
@@ -106,10 +106,10 @@ def test_too_few_units_for_the_roster_are_told_with_nothing_that_only_another_co
     class_folders(tmp_path / "private", 1, ("cut", "good"), shots=3)
     shown: list[str] = []
     monkeypatch.setattr("pcevolve.keeper.private.offers.tell_on_screen", lambda *lines: shown.extend(lines))
-    with pytest.raises(DataError, match="too far from the roster's shots 10;"):
+    with pytest.raises(DataError, match="too far from the roster's shots 10,"):
         read(tmp_path, make_plan())
     assert shown == [
-        "your classes hold 3 images each, and the roster's shots says 10: agree with the other owners on another number"
+        "your classes hold 3 images each, but the roster's shots is 10: agree with the other owners on another number"
     ]
 
 
@@ -120,7 +120,7 @@ def test_too_few_units_for_the_roster_are_told_with_nothing_that_only_another_co
             "replace-one",
             "for one image changed, its label included, in the data of one owner alone, against server",
         ),
-        ("add-remove", "for one image more or less, in the data of one owner alone, against server"),
+        ("add-remove", "for one image added or removed, in the data of one owner alone, against server"),
     ],
 )
 def test_what_is_protected_is_named(relation, said):
@@ -142,8 +142,8 @@ def test_both_promises_are_computed_and_named_with_whom_they_hold_against():
 
 def test_an_owner_is_told_at_the_end_what_left_it():
     assert describe_sent([1000, 240]).text == (
-        "that you joined and agree, and 2 answers of 1.24 kB: to coordinator and provider, random numbers without the "
-        "answers of all other owners"
+        "the facts that you joined and agreed, and 2 answers of 1.24 kB; without the answers of all other owners, "
+        "coordinator and provider see only random numbers"
     )
 
 
@@ -152,10 +152,11 @@ def test_an_owner_is_told_what_the_coordinator_says_of_the_provider_and_what_it_
     plan = make_plan(operator="Example Ltd.")
     shown = {each.title: each.text for each in describe_plan(plan, 1, payer, list_paid_events(plan))}
     assert shown["owners"].endswith("; you are Clinic 2")
-    assert shown["operator"] == "Example Ltd., as the coordinator says"
+    assert shown["operator"] == "Example Ltd., as stated by the coordinator"
     assert shown["retention"] == "not stated by the coordinator"
     assert (
-        "has borne epsilon 0 from other runs, and will have borne epsilon 1 after this one" in shown["ledger"]
+        "other runs have spent epsilon 0 on the most exposed image, and after this run the sum will be epsilon 1"
+        in shown["ledger"]
     )
 
 

@@ -150,7 +150,7 @@ def test_a_head_is_asked_how_far_a_control_differs_from_draw_to_draw_though_it_v
 
 
 def test_fewer_than_three_seeds_are_refused(digits, linear):
-    with pytest.raises(UsageError, match="accuracy over 2 seeds asked for: use 3 or more"):
+    with pytest.raises(UsageError, match="accuracy over 2 seeds was requested: use 3 seeds or more"):
         judge_set(linear, digits[0], 2)
 
 

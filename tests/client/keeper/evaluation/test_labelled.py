@@ -47,7 +47,7 @@ def test_what_words_alone_brought_is_the_first_round(finished):
 def test_a_control_is_the_random_run_beside_it_of_the_same_classes(finished, tmp_path):
     root = finished()
     assert find_control(root, None) is None
-    with pytest.raises(UsageError, match="is no run of method random with the same classes"):
+    with pytest.raises(UsageError, match="is not a run of method random with the same classes"):
         find_control(root, root)
     beside = root.with_name("run-random")
     root.rename(tmp_path / "kept")

@@ -127,8 +127,8 @@ def test_without_private_images_there_is_a_page_of_all_else_that_says_what_would
     assert 'id="pairs"' not in text
     assert read_runs([root])[0].measured["word"] == "unknown"
     said = " ".join(command(root, "--test", world / "test", "--judge", "mobilenet").stdout.split())
-    assert "UNKNOWN, measured: training on it gives an accuracy of " in said
-    assert f"on a page, with pictures: {found['use_page']}" in said
+    assert "UNKNOWN, measured: a classifier trained on the dataset has an accuracy of " in said
+    assert f"page with images: {found['use_page']}" in said
 
 
 def test_a_dataset_is_nearer_to_held_out_images_than_its_control(tmp_path: Path, world):
@@ -188,7 +188,7 @@ def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: 
     assert [row["voted"] for row in found["judges"]] == [False, True, True]
     said = command(root, "--test", world / "test", "--judge", "bundled").stdout
     assert "bundled (voted)" in said
-    assert "every judge here voted" in said
+    assert "every judge uses the encoder that also selected" in said
 
 
 @pytest.mark.models
@@ -252,7 +252,7 @@ def test_without_a_control_labels_are_shuffled(tmp_path: Path, world):
     found = json.loads(line.strip().splitlines()[-1])
     (row,) = found["judges"]
     table = command(root, "--test", world / "test", "--judge", "bundled").stdout
-    for part in ("shuffled", "chance: 50.0%", "(few images: compare only with sets of the same size)"):
+    for part in ("shuffled", "guessing gives 50.0%", "(there are few images, so compare"):
         assert part in " ".join(table.split())
     assert found["control"] == "labels shuffled"
     assert row["shuffled"]["accuracy"]["mean"] < row["dataset"]["accuracy"]["mean"]
@@ -264,10 +264,10 @@ def test_without_a_control_labels_are_shuffled(tmp_path: Path, world):
     ("changes", "error", "complaint"),
     [
         ({"test": "nowhere"}, DataError, "no such folder"),
-        ({"test": "other"}, UsageError, "has the classes bad, fine, and the run cut, good"),
+        ({"test": "other"}, UsageError, "has the classes bad, fine, but the run has cut, good"),
         ({"judges": ("nobody",)}, UsageError, "no encoder 'nobody'"),
         ({"judges": ("resnet50=nowhere.pt",)}, ModelError, "nowhere.pt"),
-        ({"control": Path("run")}, UsageError, "is no run of method random"),
+        ({"control": Path("run")}, UsageError, "is not a run of method random"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(tmp_path, monkeypatch, world, changes, error, complaint):
@@ -302,8 +302,10 @@ def test_released_means_that_beat_the_images_are_told_with_the_command(voted, tr
     judges = [make_score("cnn", trained, voted=voted)]
     found = {"judges": judges, "chance": 0.5, "test_images": tests}
     said = _compare_classifier(make_score("dp-means-classifier", 0.8), found, Images.nouns)
-    assert "used directly as a classifier (no training images): 80.0%" in said
-    assert ("better than training on the images: pcevolve classify RUN FILES" in said) == is_better
+    assert "as a classifier, without training: 80.0%" in said
+    assert (
+        "more accurate than a classifier trained on the dataset: use pcevolve classify RUN FILES" in said
+    ) == is_better
 
 
 def test_all_that_judges_do_is_counted_as_soon_as_it_is_done(world):
@@ -400,7 +402,7 @@ def test_a_judge_that_learns_nothing_is_left_out_of_the_word_and_named():
         ).judge()
     assert found["measured"]["judges"] == ["near"]
     assert found["measured"]["share"][0] == 1
-    assert "dull failed to learn the private images that it was trained on" in found["measured"]["sentence"]
+    assert "dull could not learn the private images" in found["measured"]["sentence"]
     assert [row["judge"] for row in found["judges"]] == ["dull", "near"], "its figures are told all the same"
 
 

@@ -32,7 +32,7 @@ def ask(root: Path, test: Path) -> dict[str, object]:
 
 def test_the_private_images_are_refused_as_test_images(evolved, private: Path):
     root = evolved().folder
-    with pytest.raises(DataError, match="some of it is private data of this run"):
+    with pytest.raises(DataError, match="part of these data are private data of the run"):
         ask(root, private)
     assert not OwnerFolder.of(root).judgement.exists()
 
@@ -46,7 +46,7 @@ def test_a_single_private_image_is_refused_in_another_form_and_under_another_nam
     label = next(each for each in sorted(private.iterdir()) if each.is_dir())
     with Image.open(next(iter(sorted(label.iterdir())))) as image:
         image.convert("RGB").save(others / label.name / "holiday.bmp")
-    with pytest.raises(DataError, match="some of it is private data of this run"):
+    with pytest.raises(DataError, match="part of these data are private data of the run"):
         ask(root, others)
     said = " ".join(capsys.readouterr().err.split())
     assert re.search(r": 1 of 7: [^,]*holiday\.bmp", said), "the owner is told which"
@@ -54,16 +54,18 @@ def test_a_single_private_image_is_refused_in_another_form_and_under_another_nam
 
 def test_an_image_that_is_trained_on_is_refused_as_a_test_image(evolved, others: Path):
     root = evolved().folder
-    with pytest.raises(DataError, match="some of it is private data"):
+    with pytest.raises(DataError, match="part of these data are private data"):
         evaluate(root, EvaluationRequest(str(others), str(others), judges=("bundled",)))
 
 
 def test_without_the_ledger_it_is_said_that_nobody_looked(evolved, others: Path, tmp_path: Path, command):
     root = evolved().folder
     shutil.move(tmp_path / "ledger" / "ledger.sqlite", tmp_path / "elsewhere")
-    assert ask(root, others)["not_checked"].startswith("not checked, for the run's ledger is not here")
+    assert ask(root, others)["not_checked"].startswith(
+        "not checked, because the run's ledger is not on this machine"
+    )
     told = command("evaluate", root, "--test", others, "--judge", "bundled")
-    assert "not checked, for the run's ledger is not here" in " ".join(told.out.split())
+    assert "not checked, because the run's ledger is not on this machine" in " ".join(told.out.split())
     assert "training classifiers will take" in told.said
 
 
@@ -76,7 +78,9 @@ def test_classify_says_how_many_of_its_files_are_private_ones(evolved, private: 
     assert "private data of this run" not in command("classify", root, others).said
     told = command("classify", root, private, others)
     total = len([*private.rglob("*.png"), *others.rglob("*.png")])
-    assert re.search(rf"^{len([*private.rglob('*.png')])} of {total} are private data of this run", told.said)
+    assert re.search(
+        rf"^{len([*private.rglob('*.png')])} of {total} files are private data of this run", told.said
+    )
     assert len(told.out.splitlines()) == total
 
 

@@ -76,7 +76,7 @@ def test_a_judge_is_right_where_it_says_the_truth():
             0.2,
             "unknown",
             r"40 points \((29|30|31) to (49|50|51)\) ahead of words alone",
-            "with the private images (--private), evaluate also compares the dataset's usefulness with",
+            "give the private images with --private, and pcevolve evaluate also compares the dataset with",
         ),
         (
             0.9,
@@ -95,7 +95,7 @@ def test_without_private_images_it_is_said_what_they_would_add_unless_words_alon
     }
     found = judging.describe_worth(Worth.of({"cnn": right}, 2, {}), "image")
     assert found["word"] == word
-    assert found["sentence"].startswith("training on it gives an accuracy of 60 % (")
+    assert found["sentence"].startswith("a classifier trained on the dataset has an accuracy of 60 % (")
     assert re.search(lead, found["sentence"]), found["sentence"]
     assert found["advice"].startswith(advice)
 
@@ -121,12 +121,12 @@ def test_a_verdict_names_the_judges_that_learnt_nothing_and_why():
     answers = {"cnn": right(0.7, 0.5), "clip": right(0.8, 0.9), "resnet18": right(0.8, 0.6)}
     learnt = {"cnn": 1.0, "clip": 1.0, "resnet18": 0.6}
     found = judging.describe_worth(Worth.of(answers, 2, {}, learnt), "image")
-    assert found["sentence"].startswith("accuracy covers 75 % (")
+    assert found["sentence"].startswith("the dataset's accuracy covers 75 % (")
     assert found["judges"] == ["clip"]
     assert found["sentence"].endswith(
-        " (by clip on 100 images kept aside; 95 % intervals); to cnn the private images taught nothing surely above "
-        "chance, so it says nothing; resnet18 failed to learn the private images that it was trained on, and says "
-        "nothing"
+        " (measured by clip on 100 held-out images; 95 % intervals); cnn, trained on the private images, is not "
+        "clearly better than chance, so its figures are left out; resnet18 could not learn the private images, so its "
+        "figures are left out"
     )
 
 
@@ -181,5 +181,5 @@ def test_the_owners_images_may_lie_in_folders_of_units_where_those_of_the_run_do
         shutil.copytree(world / "test" / label, tmp_path / "test" / label / "patient 1")
     data = images.read_others(tmp_path / "test", small_plan(unit="patient"), None)
     assert data.digests == load_folder(world / "test", unique=False).digests
-    with pytest.raises(DataError, match="seems to hold a folder for each patient"):
+    with pytest.raises(DataError, match="seems to contain one folder per patient"):
         images.read_others(tmp_path / "test", small_plan(), None)

@@ -66,7 +66,7 @@ def test_a_release_is_handed_out_to_the_record_that_it_was_drawn_from_and_to_no_
     assert pay(account(path, record=OnRecord("one")), 1) == receipt
     assert pay(account(path, record=OnRecord("later", (receipt,))), 1) == receipt
     for ask in (lambda: second.receipt(query(1)), lambda: second.pay(query(1), [ONE], never)):
-        with pytest.raises(LedgerError, match="another copy of this run's folder has gone on meanwhile"):
+        with pytest.raises(LedgerError, match="another copy of this run's folder was continued"):
             ask()
     assert [each.record for each in LedgerBook(path).payments("a")] == ["one"]
 
@@ -74,7 +74,7 @@ def test_a_release_is_handed_out_to_the_record_that_it_was_drawn_from_and_to_no_
 def test_a_run_is_bound_to_what_its_choices_follow_from_and_the_ledger_tells_nothing_of_it(path):
     classes = hashlib.sha256(b"cut, good").digest()
     account(path, data=classes)
-    with pytest.raises(LedgerError, match="but not as they were: an image or a text is in another class"):
+    with pytest.raises(LedgerError, match="but a label or a declared secret has changed"):
         account(path, data=hashlib.sha256(b"good, cut").digest())
     stored = path.read_bytes()
     assert classes not in stored
@@ -93,7 +93,7 @@ def test_what_is_over_the_budget_is_not_drawn(path):
     mine = account(path)
     for number in range(3):
         pay(mine, number)
-    with pytest.raises(BudgetError, match=r"asked epsilon=1, 0 left in this run"):
+    with pytest.raises(BudgetError, match=r"epsilon=1 was requested, but only 0 is left in this run"):
         mine.pay(query(4), [ONE], never)
     assert len(mine.receipts()) == 3
 
@@ -122,7 +122,7 @@ def test_a_run_cannot_pay_for_another(path):
 def test_a_plan_that_does_not_fit_is_refused_before_anything_is_spent(path):
     mine = account(path)
     mine.require([Event("exponential", "1/2", 6)])
-    with pytest.raises(BudgetError, match=r"asked epsilon=3\.5, 3 left in this run"):
+    with pytest.raises(BudgetError, match=r"epsilon=3\.5 was requested, but only 3 is left in this run"):
         mine.require([Event("exponential", "1/2", 7)])
     assert mine.receipts() == ()
 
@@ -135,12 +135,12 @@ def test_what_a_resumed_run_has_paid_of_its_plan_is_not_counted_again(path):
     mine.pay(query(2), [Event("exponential", "1/2")], outcome())
     mine.pay(query(3), [Event("exponential", "1")], outcome())
     mine.require(plan)
-    with pytest.raises(BudgetError, match="asked epsilon=1, 0 left"):
+    with pytest.raises(BudgetError, match="epsilon=1 was requested, but only 0 is left"):
         mine.require([*plan, ONE])
 
 
-OTHERS = "not those that this run began with"
-OTHERWISE = "began with privacy.relation replace-one, one image as its privacy unit"
+OTHERS = "differ from those that this run began with"
+OTHERWISE = r"began with other settings \(privacy.relation replace-one, privacy unit one image"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_an_account_leaves_no_trace_until_it_is_enrolled_and_cannot_pay_before(p
     ledger = LedgerBook(path)
     mine = ledger.account("a", UNITS, "replace-one", budget(3))
     mine.require([ONE])
-    with pytest.raises(LedgerError, match="not on record, so it cannot pay: enrol it first"):
+    with pytest.raises(LedgerError, match="not in the ledger, so it cannot pay: enrol it first"):
         mine.pay(query(1), [ONE], never)
     assert (ledger.runs(), mine.enrolled) == ([], False)
     mine.enrol()

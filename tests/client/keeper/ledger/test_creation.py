@@ -24,7 +24,7 @@ def path(original, tmp_path) -> Path:
 
 def test_a_ledger_without_its_key_is_refused(path):
     path.with_suffix(".key").unlink()
-    assert_refused(path, "cannot recognise data; restore it")
+    assert_refused(path, "cannot recognise data: restore it")
     assert not path.with_suffix(".key").exists()
 
 
@@ -32,21 +32,23 @@ def test_the_key_of_another_empty_ledger_is_refused(tmp_path):
     for name in ("one", "two"):
         Ledger(tmp_path / f"{name}.sqlite").close()
     shutil.copy(tmp_path / "one.key", tmp_path / "two.key")
-    with pytest.raises(LedgerError, match="its key is another ledger's"):
+    with pytest.raises(LedgerError, match="its key belongs to another ledger"):
         Ledger(tmp_path / "two.sqlite")
 
 
 def test_a_ledger_that_was_removed_does_not_start_again_from_nothing(path):
     path.unlink()
     for create in (True, False):
-        with pytest.raises(LedgerError, match="is gone but its key is there: restore the ledger"):
+        with pytest.raises(LedgerError, match="is missing, but its key exists: restore the ledger"):
             Ledger(path, create=create)
     assert not path.exists()
 
 
 def test_a_ledger_whose_key_would_be_another_s_is_told_to_have_another_name(tmp_path):
     Ledger(tmp_path / "budget.2024").close()
-    with pytest.raises(LedgerError, match=r"budget\.key is the key of budget\.2024: give a ledger a name"):
+    with pytest.raises(
+        LedgerError, match=r"budget\.key, which is the key of budget\.2024: choose a ledger name"
+    ):
         Ledger(tmp_path / "budget.2025")
     Ledger(tmp_path / "budget.2024").close()
 
@@ -56,21 +58,21 @@ def test_a_link_to_a_disk_that_is_not_mounted_is_not_replaced_by_a_new_ledger(pa
     link = path if of == "ledger" else path.with_suffix(".key")
     link.unlink(missing_ok=True)
     link.symlink_to(path.parent / "unmounted" / link.name)
-    with pytest.raises(LedgerError, match=r"is a link to .*unmounted.*: mount or restore it"):
+    with pytest.raises(LedgerError, match=r"is a link to .*unmounted.*: mount or restore that file"):
         Ledger(path)
     assert link.is_symlink()
 
 
 def test_an_empty_file_is_not_taken_for_a_new_ledger(path):
     path.write_bytes(b"")
-    assert_refused(path, "is empty, which a ledger never is")
+    assert_refused(path, "is empty, but a ledger is never empty")
 
 
 def test_what_is_left_of_a_removed_ledger_is_not_rolled_into_a_new_one(path):
     path.unlink()
     path.with_suffix(".key").unlink()
     path.with_name("ledger.sqlite-journal").write_bytes(b"pages of the old one")
-    with pytest.raises(LedgerError, match="is left of a ledger that is gone"):
+    with pytest.raises(LedgerError, match="belongs to a ledger that is missing"):
         Ledger(path)
     assert not path.exists()
 

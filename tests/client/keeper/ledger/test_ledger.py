@@ -18,7 +18,7 @@ def test_a_second_run_on_the_same_data_sees_what_was_spent(path):
     pay(account(path), 1)
     other = account(path, run="b")
     assert other.compute_spent_before() == 1
-    with pytest.raises(BudgetError, match="earlier runs already spent epsilon=1 on these data"):
+    with pytest.raises(BudgetError, match="earlier runs have already spent epsilon=1 on the most exposed"):
         other.require([Event("exponential", "1", 3)])
     account(path, run="b", lifetime=4).require([Event("exponential", "1", 3)])
 
@@ -33,7 +33,9 @@ def test_the_worst_unit_decides_and_not_the_sum_over_units(path):
 def test_without_a_cap_all_runs_may_spend_together_what_the_next_one_alone_may(path):
     units, terms = (UNITS, "replace-one"), "image"
     LedgerBook(path).account("a", *units, budget(2), terms).enrol().pay(query(1), [ONE, ONE], outcome())
-    with pytest.raises(BudgetError, match=r"whose cap is 3 at delta 0; this run would bring the sum to 5\."):
+    with pytest.raises(
+        BudgetError, match=r"and the cap is 3 at delta 0; this run would bring the sum to 5\."
+    ):
         LedgerBook(path).account("b", *units, budget(3), terms).require([Event("exponential", "3")])
 
 
@@ -46,7 +48,7 @@ def test_a_run_lowers_the_cap_for_itself_and_does_not_raise_it(path):
         ledger.account("a", UNITS, "replace-one", limits).require([Event("exponential", "1", count)])
 
     ask(6)
-    with pytest.raises(BudgetError, match="whose cap is 3 at delta 1e-05"):
+    with pytest.raises(BudgetError, match="and the cap is 3 at delta 1e-05"):
         ask(3)
     for wish in (lambda: ask(7), lambda: ask(7, count=0)):
         with pytest.raises(
@@ -90,7 +92,7 @@ def test_gaussian_events_compose_better_than_their_sum(path):
 def test_relations_cannot_be_mixed_on_the_same_data(path):
     pay(account(path), 1)
     other = account(path, run="b", relation="add-remove")
-    refusal = "another neighbour relation: use the same, --set privacy.relation=replace-one"
+    refusal = "a different neighbour relation: use the same relation, --set privacy.relation=replace-one"
     with pytest.raises(LedgerError, match=refusal):
         other.require([ONE])
     with pytest.raises(LedgerError, match=refusal):
@@ -108,7 +110,7 @@ def test_a_run_is_found_by_as_much_of_its_id_as_tells_it_from_the_others_and_by_
         assert {row.run_id for row in ledger.history(begin)} == {run}
     assert len(ledger.history()) == 4
     for begin in ("abcd3", "abcd11111", "bee", "abc", ""):
-        with pytest.raises(LedgerError, match=f"the ledger knows no run {begin}: "):
+        with pytest.raises(LedgerError, match=f"the ledger does not contain a run {begin}: "):
             ledger.history(begin)
 
 

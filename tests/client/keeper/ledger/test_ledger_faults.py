@@ -282,7 +282,7 @@ def take_the_last(path: Path, number: int) -> int:
         try:
             mine.pay(query(1, run_id), [ONE], outcome(str(number)))
         except BudgetError as error:
-            return REFUSED if "earlier runs already spent epsilon=1" in str(error) else 1
+            return REFUSED if "earlier runs have already spent epsilon=1" in str(error) else 1
     return 0
 
 

@@ -34,7 +34,7 @@ def test_a_run_with_noise_is_refused_on_data_that_an_insecure_run_used(path):
     pay(account(path, "a", secure=False), 1)
     later = account(path, "b", lifetime=99)
     assert later.compute_spent_before() == math.inf
-    with pytest.raises(BudgetError, match=rf"{REFUSED}.* privacy.forget_insecure leaves"):
+    with pytest.raises(BudgetError, match=rf"{REFUSED}.* privacy.forget_insecure, which leaves"):
         later.require([ONE])
     account(path, "c", images(b"other")).require([ONE])
 
@@ -105,7 +105,7 @@ def test_a_run_on_a_draw_is_told_and_counted_as_a_unit_of_its_folder_bears_it(pa
 
 def test_what_all_runs_may_spend_is_held_against_what_a_unit_of_the_folder_bears(path):
     drawn = account(path, "a", subsampled=True)
-    with pytest.raises(BudgetError, match="this run would spend epsilon=4 on one image, whose cap is 3"):
+    with pytest.raises(BudgetError, match="this run would spend epsilon=4 on one image, and the cap is 3"):
         drawn.require([TWO])
     pay(drawn, 1)
     with pytest.raises(BudgetError, match=r"already spent epsilon=2 .* this run would bring the sum to 4"):

@@ -79,7 +79,7 @@ def test_another_source_for_the_same_images_forgets_nothing(path, relation, agai
     units = images(b"1") if again is None else of_source("clinic", **again)
     same = account(path, "two", units, unit="image" if again is None else "patient", **size)
     assert same.compute_spent_before() >= 3
-    with pytest.raises(BudgetError, match="earlier runs already spent"):
+    with pytest.raises(BudgetError, match="earlier runs have already spent"):
         same.require([Event("exponential", "1/100")])
 
 
@@ -89,7 +89,7 @@ def test_a_refusal_says_where_a_name_alone_is_the_link(path):
         with pytest.raises(BudgetError) as refused:
             account(path, "two", units, unit="patient").require([THREE])
         assert (
-            "share no image with this run: the name of the patient is the link, and" in str(refused.value)
+            "share no image with this run but contain a patient of the same name, and" in str(refused.value)
         ) is told
         assert ("data.unit_namespace" in str(refused.value)) is told
 
@@ -106,7 +106,9 @@ def test_under_add_remove_patients_are_counted_by_other_units_only_with_a_declar
     (one, kind), (other, another) = (first, second) if images_first else (second, first)
     options = {"limit": 9, "lifetime": 9, "relation": "add-remove"}
     spend(path, "one", one, PURE, unit=kind, **options)
-    with pytest.raises(LedgerError, match=r"say with data.unit_size how many images one patient has at most"):
+    with pytest.raises(
+        LedgerError, match=r"set data.unit_size to the largest number of images of one patient"
+    ):
         account(path, "other", other, unit=another, **options).require([PURE])
     account(path, "bound", other, unit=another, unit_size=3, **options).require([PURE])
 
@@ -224,5 +226,5 @@ def test_gaussian_events_count_for_a_patient_once_and_for_all_images_by_group_pr
 def test_the_relation_of_every_run_that_touches_the_same_patient_is_checked(path, mine):
     spend(path, "patients", patients(p=[b"1", b"2"]), PURE, unit="patient")
     later = account(path, "later", relation="add-remove", unit_size=2, **mine)
-    with pytest.raises(LedgerError, match="another neighbour relation: use the same"):
+    with pytest.raises(LedgerError, match="a different neighbour relation: use the same relation"):
         later.require([PURE])

@@ -27,7 +27,7 @@ from support.accounts import (
 def test_the_sum_that_a_refusal_names_is_enough_as_a_cap(path, total):
     event = Event("exponential", total)
     account(path, limit=10, lifetime=10).pay(query(1), [event], outcome())
-    with pytest.raises(BudgetError, match=r"decide with pcevolve budget cap") as refused:
+    with pytest.raises(BudgetError, match=r"for all runs with pcevolve budget cap") as refused:
         account(path, run="b", limit=10, lifetime=Fraction(total)).require([event])
     named = re.search(r"this run would bring the sum to ([\d.]+)\. The earlier runs are", str(refused.value))
     assert named is not None
@@ -35,7 +35,7 @@ def test_the_sum_that_a_refusal_names_is_enough_as_a_cap(path, total):
 
 
 def test_gaussian_noise_cannot_be_had_at_delta_zero(path):
-    with pytest.raises(BudgetError, match=r"at delta 0 no epsilon bounds .* allow a --delta above 0"):
+    with pytest.raises(BudgetError, match=r"at delta 0 no epsilon bounds .* give a --delta above 0"):
         account(path).pay(query(1), [Event("gaussian", "2")], never)
 
 
@@ -47,7 +47,7 @@ def test_no_refusal_over_runs_holds_an_option_to_paste(path):
         (path, "b", {"limit": 9, "lifetime": 2}),
         (path.with_name("noisy.sqlite"), "b", {}),
     ):
-        with pytest.raises(BudgetError, match="decide with pcevolve budget cap") as refused:
+        with pytest.raises(BudgetError, match="for all runs with pcevolve budget cap") as refused:
             account(ledger, run, **options).require([Event("exponential", "3")])
         assert "--set" not in str(refused.value)
 
@@ -57,7 +57,7 @@ def test_earlier_gaussian_noise_is_not_forgotten_by_a_run_at_delta_zero(path):
     with pytest.raises(BudgetError, match="at delta 0 no epsilon bounds") as refused:
         account(path, run="b", lifetime=1).require([ONE])
     assert str(refused.value).endswith(
-        "decide with pcevolve budget cap what all runs may spend together, at a delta above 0"
+        "set a cap for all runs with pcevolve budget cap, with a delta above 0"
     )
     LedgerBook(path).set_cap(Budget(Fraction(20), 1e-5))
     LedgerBook(path).account("c", UNITS, "replace-one", budget(10)).require([ONE])

@@ -158,7 +158,7 @@ def test_a_row_of_a_copy_that_went_another_way_is_refused(path, tmp_path):
         db.execute("DELETE FROM rows WHERE number = 7")
         db.execute("INSERT INTO rows SELECT * FROM other.rows WHERE number = 7")
         db.commit()
-    assert_refused(path, "row 8 was changed or one before it is gone")
+    assert_refused(path, "row 8 was changed, or an earlier row is missing")
 
 
 def test_a_ledger_that_is_edited_while_it_is_open_is_refused_too(path):
@@ -177,7 +177,7 @@ def test_an_older_copy_put_in_place_while_it_is_open_is_refused(path):
         mine.pay(query(3), [ONE], outcome())
         mine.receipts()
         path.write_bytes(older)
-        with pytest.raises(LedgerError, match="last rows are gone"):
+        with pytest.raises(LedgerError, match="last rows are missing"):
             mine.receipts()
 
 
@@ -206,7 +206,9 @@ def version_one(path: Path) -> None:
 
 def test_a_ledger_of_an_earlier_version_is_refused_and_left_alone(tmp_path):
     version_one(tmp_path / "ledger.sqlite")
-    assert_refused(tmp_path / "ledger.sqlite", "made by an earlier version, in format 1: it was not touched")
+    assert_refused(
+        tmp_path / "ledger.sqlite", "made by an earlier version of pcevolve, in format 1, and was not changed"
+    )
 
 
 HELD_SECONDS = 2.0

@@ -19,7 +19,7 @@ def test_two_files_that_unicode_spells_in_two_ways_are_refused(tmp_path):
         (tmp_path / label).mkdir()
         for shade, name in enumerate(("\u00e9", "e\u0301") if label == "bad" else ("a",)):
             Image.new("RGB", (8, 8), (shade, 0, 0)).save(tmp_path / label / f"{name}.png")
-    with pytest.raises(DataError, match="bad/\u00e9\\.png is two files: rename one"):
+    with pytest.raises(DataError, match="bad/\u00e9\\.png is the name of two files: rename one"):
         list_folder(tmp_path)
 
 
@@ -33,7 +33,7 @@ def test_a_folder_holds_at_most_a_million_images(tmp_path, monkeypatch):
 
 def test_twins_are_named_with_what_they_are_alike_in_and_no_item_is_its_own():
     listing.refuse_twins(["a", "b"], [b"1", b"2"], "pixels")
-    with pytest.raises(DataError, match=r"^private data: c has the pixels of a; remove one$"):
+    with pytest.raises(DataError, match=r"^private data: c has the same pixels as a; remove one of them$"):
         listing.refuse_twins(["a", "b", "c"], [b"1", b"2", b"1"], "pixels")
 
 
@@ -60,19 +60,21 @@ def make(root: Path, *names: str) -> Path:
         (["cut/a.png", "good/b.png", "good/notes.txt"], []),
         (
             ["cut/a.png", "good/b.png", "loose.png"],
-            ["loose.png lies outside the class folders: move it into one"],
+            ["loose.png is outside the class folders: move it into a class"],
         ),
         (
             ["cut/a.png", "good/b.png", *(f"{each}.png" for each in range(7))],
             [
-                *(f"{each}.png lies outside" for each in range(5)),
-                "2 more images lie outside the class folders",
+                *(f"{each}.png is outside" for each in range(5)),
+                "2 more images are outside the class folders",
             ],
         ),
-        (["cut/a.png"], ["{root} has only one class, 'cut': at least two are needed"]),
+        (["cut/a.png"], ["{root} has only one class, 'cut': add another class"]),
         (
             ["a.png", "labels.csv"],
-            ["{root} has no class folders: put .*; labels.csv beside them, which is not read, may say which"],
+            [
+                "{root} has no class folders: put .*; the file labels.csv, which is not read, may list the class"
+            ],
         ),
         (
             ["labels.csv"],
@@ -80,16 +82,17 @@ def make(root: Path, *names: str) -> Path:
         ),
         (
             ["train/cut/a.png", "train/good/b.png", "test/cut/c.png", "test/good/d.png"],
-            ["{root} holds splits, each with class folders: give --private {root}/train --test {root}/test"],
+            ["{root} contains splits with class folders: give --private {root}/train --test {root}/test"],
         ),
         (
             ["all/cut/a.png", "all/good/b.png"],
-            ["the class folders of {root} lie one folder deeper: give {root}/all"],
+            ["the class folders of {root} are one level deeper: give {root}/all"],
         ),
         (
             ["cut/p1/a.png", "good/p2/b.png"],
             [
-                "the class folders hold folders, such as cut/p1: if each is of one patient, give --unit-map FILE"
+                "the class folders contain folders, such as cut/p1: if each folder holds one patient's "
+                "images, give --unit-map FILE"
             ],
         ),
     ],

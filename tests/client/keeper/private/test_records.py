@@ -93,7 +93,8 @@ def test_a_secret_is_one_value_and_not_a_list_that_would_be_passed_over(tmp_path
 def test_numbers_whose_last_digits_floating_point_has_lost_are_no_patients(tmp_path, name):
     rows: list[dict[str, object]] = [{**row, "patient": 2.0**53 + 2 * k} for k, row in enumerate(ROWS)]
     with pytest.raises(
-        DataError, match="row 1 has a patient of more digits than floating point keeps: store it as"
+        DataError,
+        match="row 1 has a patient with more digits than a floating-point number can hold: store it as",
     ):
         read_records(write(tmp_path / name, rows), Columns(unit="patient"))
     whole: list[dict[str, object]] = [{**row, "patient": 2**53 + k} for k, row in enumerate(ROWS)]
@@ -150,22 +151,22 @@ def test_a_text_that_stands_there_twice_is_refused_unless_it_is_held_out(tmp_pat
         ("t.csv", b"text,label\n" + b'"a\nb",' * 2**20 + b"\n", "cannot be read after row 0"),
         ("t.csv", b"text,label\n" + b"a," * 2**22 + b"\n", "cannot be read after row 0"),
         ("t.csv", "text,label\na,b\n".encode("utf-16"), r"t\.csv is in UTF-16: save it as UTF-8"),
-        ("t.csv", "text,label\n\u00e4,b\n".encode("latin-1"), "it is not in UTF-8: save it so"),
+        ("t.csv", "text,label\n\u00e4,b\n".encode("latin-1"), "it is not in UTF-8: save it as UTF-8"),
         ("t.csv", b"text,label\na,b\nwell, so to say,b\n", "row 2 has more cells than the first line"),
         ("t.parquet", b"PAR1 is not all", "cannot be read"),
         ("t.csv", b"text,label\n", "holds no texts"),
         ("t.csv", b"text,label,text\na bird,animal,x\n", "has two columns 'text': rename one"),
         ("t.xlsx", b"", "is a spreadsheet: export it as CSV in UTF-8"),
         ("t.csv.gz", b"", "is an archive: unpack it"),
-        ("t.md", b"", "no table that can be read"),
+        ("t.md", b"", "not a table that can be read"),
         ("t.csv", b"", "is empty"),
         ("t.csv", b"text;label\na;b\n", "has semicolons between its cells, but a .csv file needs commas"),
         ("t.csv", b"text\tlabel\na bird\tanimal\n", "has tabs between its cells"),
         ("t.csv", b"sep=;\ntext;label\n", "has semicolons between its cells"),
         ("t.tsv", b"text,label\na bird,animal\n", "has commas between its cells, but a .tsv file needs tabs"),
         ("t.csv", b"words\na bird\n", "has no column 'text': it has 'words'"),
-        ("t.csv", b"Image,label\na.png,x\n", "names files in its column 'Image'.*a folder for each label"),
-        ("t.jsonl", b'{"file_name": "a.png", "label": "x"}\n', "names files in its column 'file_name'"),
+        ("t.csv", b"Image,label\na.png,x\n", "lists files in its column 'Image'.*one folder per label"),
+        ("t.jsonl", b'{"file_name": "a.png", "label": "x"}\n', "lists files in its column 'file_name'"),
         ("t.csv", "text,label\n".encode("utf-16-le"), "is in UTF-16"),
         ("t.csv", b"PK\x03\x04" + bytes(60), "is a spreadsheet or packed"),
         ("t.csv", b"<!DOCTYPE html><html>404", "is a web page"),
@@ -296,7 +297,7 @@ def test_texts_that_share_beginnings_are_not_unpacked(tmp_path):
     table = pa.table({"text": texts, "label": ["a"] * 2_000})
     encoding = {"text": "DELTA_BYTE_ARRAY", "label": "PLAIN"}
     parquet.write_table(table, tmp_path / "t.parquet", use_dictionary=False, column_encoding=encoding)
-    assert "has the encoding DELTA_BYTE_ARRAY" in quote_refusal(tmp_path / "t.parquet")
+    assert "uses the encoding DELTA_BYTE_ARRAY" in quote_refusal(tmp_path / "t.parquet")
 
 
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "gzip", "none"])
@@ -336,7 +337,7 @@ def test_of_texts_in_folders_none_is_left_out_without_a_word(tmp_path):
     with pytest.raises(DataError) as error:
         read_records(tmp_path / "data", Columns())
     said = ("a/3.txt cannot be read: it is no regular", "a/4.txt cannot be read: No such file")
-    said += ("a/5.txt is empty", "b/round is the same folder as another one")
+    said += ("a/5.txt is empty", "b/round is the same folder as another folder")
     assert all(each in str(error.value) for each in said)
 
 

@@ -82,7 +82,7 @@ def test_a_text_with_a_secret_counts_less_and_a_secret_in_more_than_was_said_is_
     sources, data, holds, said
 ):
     assert cap_weights(sources, data, 2, by_budget).tolist() == [ETA / 2 if each else 1.0 for each in holds]
-    with pytest.raises(DataError, match=f"{said} occurs in 2 texts, and method.secret_size is 1") as error:
+    with pytest.raises(DataError, match=f"{said} occurs in 2 texts, but method.secret_size is 1") as error:
         cap_weights(sources, data, 1, by_budget)
     assert "jane" not in str(error.value)
 
@@ -151,12 +151,12 @@ def test_a_secret_that_is_declared_in_several_ways_is_one_and_stands_in_all_text
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"", "holds no secrets"),
+        (b"", "contains no secrets"),
         (b"ab\n", "line 1 has fewer than 3"),
         (b"\xff", "cannot be read"),
-        (b"jane\t1e-4\n", "line 1 is not of the form"),
-        (b"jane\tdoe\t3\n", "line 1 is not of the form"),
-        (b"nobody\njane\t0.5\t0.1\n", "line 2 is not of the form"),
+        (b"jane\t1e-4\n", "line 1 does not have the required form"),
+        (b"jane\tdoe\t3\n", "line 1 does not have the required form"),
+        (b"nobody\njane\t0.5\t0.1\n", "line 2 does not have the required form"),
         (b"nobody\njane doe\t1e-4\t2e-3\n", "line 2 gives weaker limits than method.secret_prior and"),
     ],
 )

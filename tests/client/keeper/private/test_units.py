@@ -101,7 +101,7 @@ def test_a_name_that_no_map_can_list_leaves_no_file(tmp_path, name):
 def test_the_same_image_in_two_patients_folders_is_named(tmp_path):
     for name in ("a/p1/1.png", "b/p1/1.png", "a/p2/1.png"):
         save(tmp_path / name, 7 if "p1" in name else 8)
-    with pytest.raises(DataError, match=r"b/p1/1\.png has the pixels of a/p1/1\.png"):
+    with pytest.raises(DataError, match=r"b/p1/1\.png has the same pixels as a/p1/1\.png"):
         load(list_folder(tmp_path, nested=True))
 
 
@@ -125,9 +125,15 @@ def test_images_that_are_not_listed_are_named_up_to_five(folder, grouped):
         ("", "must have two columns, a first line like file,patient"),
         ("file,patient\n", "must have two columns, a first line like file,patient"),
         (ROWS.removeprefix("file,patient\n"), "begins with an image: it needs a first line like file,pat"),
-        (ROWS.replace("patient", ""), "does not say what a unit is: it needs a first line like file,patient"),
-        (ROWS.replace("patient", "pa\x1btient"), "does not say what a unit is"),
-        (ROWS.replace("patient", "Image"), "calls a unit an image: name what its images have in common"),
+        (
+            ROWS.replace("patient", ""),
+            "does not name the unit in its first line: it needs a first line like file,patient",
+        ),
+        (ROWS.replace("patient", "pa\x1btient"), "does not name the unit in its first line"),
+        (
+            ROWS.replace("patient", "Image"),
+            "calls its unit an image: use a word for what its images have in common",
+        ),
         (b"file,patient\n\xff\xfe,p0\n", "cannot be read: it is not a CSV file in UTF-8"),
         ('file,patient\n"bad/a.png,p0\n', "cannot be read: it is not a CSV file in UTF-8"),
         ("file,patient\n" + "x" * 200_000 + ",p0\n", "cannot be read: it is not a CSV file in UTF-8"),

@@ -196,7 +196,9 @@ def test_weights_that_are_not_at_hand_are_named_and_nobody_is_asked_but_by_who_f
     with pytest.raises(ModelError, match=way):
         load_encoder(name)
     assert silent == []
-    offline = r"https://.+ gave URLError, so weights .+ were not fetched: .+ --set encoder.weights=PATH"
+    offline = (
+        r"weights .+ could not be downloaded from https://.+ \(URLError\): .+ --set encoder.weights=PATH"
+    )
     with pytest.raises(ModelError, match=offline):
         fetch_encoder(name)
     assert len(silent) == 1

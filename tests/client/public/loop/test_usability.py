@@ -177,7 +177,7 @@ def test_a_run_that_ends_though_it_has_enough_to_choose_from_is_refused_and_foun
     run = SmallRun.open(tmp_path, small_plan(), FakeProvider())
     judge = RecordingJudge(run.judge, run.gate, lambda pool: None)
     evolve(run.plan, run.gate, judge, Silent(), str, lambda pool: False)
-    with pytest.raises(EgressError, match="not all of the plan was carried out"):
+    with pytest.raises(EgressError, match="the plan is not complete"):
         run.gate.finish()
     run.gate._lineage.is_enough = lambda pool: False
     run.gate.finish()

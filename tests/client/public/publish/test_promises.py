@@ -119,9 +119,9 @@ def test_a_confinement_that_there_cannot_be_is_no_plans(odd):
 def test_a_run_that_began_confined_does_not_go_on_without():
     began = small_plan(confinement=KERNEL)
     settings = RunConfig.of({"private": "digits", "domain": "x", "out": "run"})
-    with pytest.raises(UsageError, match=r"by the kernel \(Landlock 4, seccomp\), and its card says so"):
+    with pytest.raises(UsageError, match=r"by the kernel \(Landlock 4, seccomp\)\), as its card states"):
         keep_recorded(began, small_plan(), settings)
-    with pytest.raises(UsageError, match="continue it where it is enforced"):
+    with pytest.raises(UsageError, match="continue the run where confinement is enforced"):
         keep_recorded(began, small_plan(confinement={"by": "containers"}), settings)
     newer = small_plan(confinement={"by": "kernel", "landlock": 7})
     assert keep_recorded(began, newer, settings).confinement == began.confinement

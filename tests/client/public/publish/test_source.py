@@ -14,7 +14,7 @@ from support.paid import make_paid_run
 from support.provider import png
 from support.runs import small_plan
 
-ORIGIN = "the images that this run varies were released by a run that passes its audit"
+ORIGIN = "the images that this run varies come from a run that passes its audit"
 
 
 def vary(native, tmp_path, **changes: object) -> pcevolve.Result:
@@ -59,7 +59,7 @@ def test_an_auditor_who_has_the_run_finds_what_an_owner_says_otherwise(
             lying.setattr(SourceRun, "at", at_with(source, png(77)))
         made = vary(native, tmp_path)
     assert doubts(made.verify())[0].startswith(
-        "without that run, it cannot be shown that these images were released"
+        "the run that released these images, and its epsilon, cannot be checked"
     )
     audited = made.verify(sources=[source.folder])
     assert not audited

@@ -36,14 +36,14 @@ def test_a_run_waits_for_every_owner_and_for_nobody_else(coordinator):
 @pytest.mark.parametrize(
     ("said", "status", "why", "told"),
     [
-        ({"key": 3}, 403, "not that of this owner", ""),
+        ({"key": 3}, 403, "differs from this owner's key", ""),
         ({"roster": "0" * 64, "key": 3}, 403, "roster differs", ""),
-        ({"owner": 5, "key": 6}, 403, "not that of this owner", ""),
-        ({"owner": 1, "key": 1}, 403, "not that of this owner", "Clinic 1"),
+        ({"owner": 5, "key": 6}, 403, "differs from this owner's key", ""),
+        ({"owner": 1, "key": 1}, 403, "differs from this owner's key", "Clinic 1"),
         ({"owner": 5, "key": 2, "roster": "0" * 64}, 403, "roster differs", "Clinic 2"),
-        ({"version": "0.9"}, 409, "version 1.0 of pcevolve, and this owner 0.9", "Clinic 1"),
-        ({"lines": 7}, 409, "copy of another record", "Clinic 1"),
-        ({"lines": 1, "head": "0" * 64}, 409, "copy of another record", "Clinic 1"),
+        ({"version": "0.9"}, 409, "version 1.0 of pcevolve, but this owner has version 0.9", "Clinic 1"),
+        ({"lines": 7}, 409, "copy of a different record", "Clinic 1"),
+        ({"lines": 1, "head": "0" * 64}, 409, "copy of a different record", "Clinic 1"),
     ],
 )
 def test_whoever_is_not_let_in_is_told_why_and_of_an_owner_the_coordinator_once(
@@ -57,7 +57,7 @@ def test_whoever_is_not_let_in_is_told_why_and_of_an_owner_the_coordinator_once(
     heard = open_door.told[before:]
     assert len(heard) == bool(told)
     for each in heard:
-        assert each.startswith(f"{told} is not let in: ")
+        assert each.startswith(f"{told} was refused: ")
         assert why in each
         assert each.isprintable()
 
@@ -66,7 +66,7 @@ def test_a_signature_under_another_plan_is_no_agreement(coordinator):
     waiting = coordinator.go(lambda: coordinator.door.wait(PLAN))
     signature = make_key(1).signing.sign(state_agreement("0" * 64))
     answered = coordinator.say(0, agreement=base64.b64encode(signature))
-    assert "no signature under the coordinator's plan" in answered.json()["why"]
+    assert "the signature is not valid for the coordinator's plan" in answered.json()["why"]
     assert waiting.is_alive()
     coordinator.agree(0)
     coordinator.agree(1)
@@ -107,7 +107,7 @@ def test_an_answer_of_somebody_else_or_to_something_else_is_not_taken(open_door)
     asking, known = ask(open_door), read_all(open_door)
     other = QUESTION.model_copy(update={"iteration": 2})
     for said in ({**answer(1)}, {**answer(0, other), "question": QUESTION.digest}):
-        assert "not signed by this owner" in open_door.say(0, **known, **said).json()["why"]
+        assert "no valid signature of this owner" in open_door.say(0, **known, **said).json()["why"]
     open_door.say(0, **known, **answer(0, other))  # of a question that nobody asks any more
     assert asking.is_alive()
     for place in (0, 1):

@@ -150,21 +150,25 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_with_what_to_give(serv
 
 def test_a_certificate_of_another_host_is_refused_on_both_screens(served, copy, told):
     other = served.url.replace("localhost", "127.0.0.1")
-    refuse(make_front(other, served.certificate), copy, "another host's: give the host name for which it was")
-    wait_for(told, "somebody could not join: the certificate is for another host name")
+    refuse(
+        make_front(other, served.certificate), copy, "another host's: use the host name in the certificate"
+    )
+    wait_for(told, "somebody could not join: the certificate is for a different host name")
 
 
 @pytest.mark.parametrize(
     ("served", "said"),
     [
-        (-400, "the certificate is out of date by that machine's clock"),
-        (400, "or not valid yet by that machine's clock"),
+        (-400, "by that machine's clock, the certificate has expired"),
+        (400, "or by that machine's clock it is not valid yet"),
     ],
     indirect=["served"],
 )
 def test_where_a_clock_is_a_year_off_both_screens_say_so(served, copy, told, said):
     refuse(
-        make_front(served.url, served.certificate), copy, "so this machine's clock says: correct the clock"
+        make_front(served.url, served.certificate),
+        copy,
+        "by this machine's clock, it has expired: correct the clock",
     )
     wait_for(told, f"somebody could not join: {'the certificate is for' if 'yet' in said else said}")
     assert said in told[0]
@@ -176,13 +180,16 @@ def test_who_comes_with_the_wrong_scheme_is_told_which_is_right(served, copy, cl
     audience = Audience(Console(file=said, width=200))
     with pytest.raises(KeyboardInterrupt):
         Front(served.url.replace("https", "http"), None, Owner(), audience).sync(copy)  # type: ignore[arg-type]
-    assert "is reached by https://" in said.getvalue()
+    assert "use https://)" in said.getvalue()
     refuse(
         make_front(clinics_api.replace("http", "https"), None),
         copy,
-        "speaks no TLS: give its address with http:",
+        "speaks no TLS: use http://",
     )
-    wait_for(told, "somebody could not join: with --certificate the address begins with https://")
+    wait_for(
+        told,
+        "somebody could not join: the coordinator uses --certificate, so the address must begin with https://",
+    )
 
 
 def test_authorities_that_cannot_be_read_are_told(served, tmp_path):
@@ -194,7 +201,7 @@ def test_authorities_that_cannot_be_read_are_told(served, tmp_path):
 
 def test_an_owner_who_is_not_let_in_hears_why(served, copy):
     url, certificate, _ = served
-    with pytest.raises(UsageError, match="the key is not that of this owner"):
+    with pytest.raises(UsageError, match="the key differs from this owner's key"):
         make_front(url, certificate, Owner(2)).sync(copy)
 
 
@@ -213,7 +220,7 @@ def test_a_coordinator_has_no_lines_of_its_own_on_an_owners_terminal(names):
 
 
 def test_what_is_no_coordinator_is_told(copy, clinics_api):
-    with pytest.raises((UsageError, ProtocolError), match="no coordinator"):
+    with pytest.raises((UsageError, ProtocolError), match=r"not a coordinator|a coordinator never sends"):
         make_front(clinics_api, None).sync(copy)
 
 

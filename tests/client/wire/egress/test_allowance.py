@@ -50,7 +50,7 @@ def meter_of(run: SmallRun, allowance: Allowance = Allowance(), name: str = "get
 @pytest.mark.parametrize(
     ("first", "then", "sent", "said"),
     [
-        (Allowance(requests=4), Allowance(requests=CALLS + 1), 4, "made 4 requests.*--resume RUN"),
+        (Allowance(requests=4), Allowance(requests=CALLS + 1), 4, "sent 4 requests.*--resume RUN"),
         # the greeting, and 1.25 USD
         (
             Allowance(cost=1.3),
@@ -160,7 +160,7 @@ def test_a_bill_is_in_the_provider_s_currency_and_names_no_sum_that_nobody_knows
 def test_a_limit_on_cost_ends_a_run_whose_answers_stop_saying_what_they_cost(tmp_path):
     provider = Forgetful()
     run = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(cost=100.0))
-    with pytest.raises(AllowanceError, match=r"did not say what an answer cost.*provider\.price=PRICE"):
+    with pytest.raises(AllowanceError, match=r"did not report the cost of an answer.*provider\.price=PRICE"):
         run.evolve()
     assert len(provider.requests) == 4
     run.close()
@@ -179,10 +179,10 @@ def test_a_forecast_is_what_is_still_to_come(tmp_path):
 @pytest.mark.parametrize(
     ("allowance", "credit", "message"),
     [
-        (Allowance(requests=9), None, "takes 10 requests, more than provider.max_requests 9"),
+        (Allowance(requests=9), None, "needs 10 requests, more than provider.max_requests 9"),
         (Allowance(cost=1.0), None, "--max-cost needs provider.price"),
         (Allowance(cost=39.9, price=2.0), None, "would cost 40 credits, more than --max-cost 39.9"),
-        (Allowance(price=2.0), 39.5, "would cost 40 credits, and the account holds 39.5"),
+        (Allowance(price=2.0), 39.5, "would cost 40 credits, but the account holds only 39.5"),
     ],
 )
 def test_a_run_that_cannot_end_within_its_limits_is_refused_before_it_starts(

@@ -159,8 +159,8 @@ def test_what_was_under_way_when_one_was_refused_is_on_record_and_not_asked_for_
 @pytest.mark.parametrize(
     ("reason", "said", "is_tried_again"),
     [
-        ("the certificate is out of date", "look at this machine's clock", False),
-        ("that port speaks no TLS", "it speaks http: give --api http://", False),
+        ("the certificate is out of date", "check this machine's clock", False),
+        ("that port speaks no TLS", "the port uses plain http: give --api http://", False),
         ("the connection broke", "the connection broke", True),
     ],
 )
@@ -181,7 +181,7 @@ def test_what_no_further_attempt_changes_is_told_at_once_with_what_mends_it(
 @pytest.mark.parametrize(
     ("allowed", "posts", "said"),
     [
-        (Allowance(requests=9), 8, "made 9 requests"),  # the greeting is one
+        (Allowance(requests=9), 8, "sent 9 requests"),  # the greeting is one
         (Allowance(cost=7.5, price=1.0), 7, r"--max-cost 7\.5"),  # what is under way counts at its price
     ],
 )

@@ -145,7 +145,7 @@ def test_a_certificate_of_ones_own_authority_is_trusted_where_it_is_named_alone(
 def test_a_file_without_certificates_is_refused_by_name(tmp_path):
     (tmp_path / "ca.pem").write_text("not one")
     asked = Address("https://127.0.0.1:9").outgoing(REQUEST)
-    with pytest.raises(UsageError, match=r"ca\.pem holds no certificate"):
+    with pytest.raises(UsageError, match=r"ca\.pem contains no certificate"):
         HttpTransport(5, Route(ca_file=tmp_path / "ca.pem")).send(asked)
     with pytest.raises(UsageError, match=r"gone\.pem cannot be read"):
         assert Route(ca_file=tmp_path / "gone.pem").authority

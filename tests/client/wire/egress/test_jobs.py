@@ -180,7 +180,7 @@ def test_a_job_of_which_nothing_comes_is_a_missing_output_and_is_ended_where_it_
 def test_images_on_a_host_that_the_plan_does_not_name_are_not_fetched(tmp_path, link):
     done = {"id": name_of(2), "status": "succeeded", "output": [link]}
     provider = JobProvider(of_job(2, lambda request: answer_with(done)))
-    with pytest.raises(UnlistedHostError, match="from where this run fetches nothing"):
+    with pytest.raises(UnlistedHostError, match="a host that this run may not fetch from"):
         run(tmp_path, provider).finish()
     assert link not in {each.url for each in provider.requests}
 

@@ -147,19 +147,31 @@ STOPS = {
         refuse(400),
         range(45, 1000),
         MANY,
-        "8 requests one after another: .*--resume RUN",
+        "8 requests in a row were answered in this way: .*--resume RUN",
         53,
     ),
     "eight by moderation": (
         refuse(400, b'{"error": {"code": "moderation_blocked", "message": "no"}}'),
         range(45, 1000),
         MANY,
-        "8 requests one after another: .*--resume RUN",
+        "8 requests in a row were answered in this way: .*--resume RUN",
         53,
     ),
-    "three that were waited for": (refuse(503), range(14, 1000), MANY, "3 requests one after another", 17),
+    "three that were waited for": (
+        refuse(503),
+        range(14, 1000),
+        MANY,
+        "3 requests in a row were answered in this way",
+        17,
+    ),
     # the other class, asked in turn, has all that it was asked for
-    "too little of a class": (refuse(400), range(2, 12, 2), {}, "too little is left of class 'cut'", 11),
+    "too little of a class": (
+        refuse(400),
+        range(2, 12, 2),
+        {},
+        "too few usable candidates are left of class 'cut'",
+        11,
+    ),
 }
 
 
@@ -226,7 +238,7 @@ def test_the_owner_is_told_of_each_loss(tmp_path):
     )
     run.finish()
     (said,) = told
-    assert "of class 'good': 0 of 1 came: the API refused" in said
+    assert "of class 'good': 0 of 1 arrived: the API refused" in said
     assert "maximum context length" in said
 
 
@@ -376,4 +388,4 @@ def test_as_many_outputs_may_be_missing_as_a_release_can_do_without(sizes, may_l
         assert refused.hold(call, FinalLoss()) == ""
         withheld.note(call, [b""])
     for each in (refused, withheld):
-        assert "too little is left of class 'cut'" in each.hold(calls[may_lose], FinalLoss())
+        assert "too few usable candidates are left of class 'cut'" in each.hold(calls[may_lose], FinalLoss())

@@ -51,7 +51,7 @@ def forge_prototype(run: SmallRun, candidate: Candidate) -> Prototype:
     ("prototype", "reason"),
     [
         (never_sent, "not what the API sent"),
-        (forge_prototype, "ledger knows no receipt"),
+        (forge_prototype, "ledger has no receipt"),
         (lambda run, made: Prototype(made, pay(run, made, iteration=2)), "another run, iteration or class"),
     ],
     ids=["an image that never came", "a receipt that nobody paid", "a receipt for another round"],
@@ -70,7 +70,7 @@ def test_a_prototype_is_of_its_receipts_class_and_made_in_an_earlier_round(run, 
 
 def test_a_receipt_that_the_ledger_does_not_know_is_not_put_on_record(run, candidate):
     receipt = forge_prototype(run, candidate).receipt
-    with pytest.raises(EgressError, match="ledger knows no receipt"):
+    with pytest.raises(EgressError, match="ledger has no receipt"):
         run.gate.record_receipt(receipt)
     assert not run.transcript.has(receipt)
 
@@ -106,10 +106,10 @@ def test_lookahead_cannot_send_any_other_candidate(looking, provider):
         ),
         (
             lambda run, made: run.gate.begin(small_plan(steps=7), run.account.is_committed, run.account.read_measured),
-            "on record with another plan",
+            "has a different plan",
         ),
         (lambda run, made: run.gate.begin(run.plan, lambda receipt: True, lambda _: b""), "is already fixed"),
-        (lambda run, made: run.gate.finish(), "not all of the plan was carried out"),
+        (lambda run, made: run.gate.finish(), "the plan is not complete"),
     ],
     ids=["text-to-image with one", "image-to-image without one", "another call", "another plan",
          "another who knows what was paid for", "the end before the plan's"],

@@ -55,7 +55,7 @@ def test_a_date_in_retry_after_is_waited_for():
     ("asked", "told"), [("86400", "24 hours"), ("5400", "90 minutes"), ("9" * 30, "more than a year")]
 )
 def test_an_api_that_asks_for_more_time_than_there_is_patience_is_not_waited_for(asked, told):
-    with pytest.raises(ProviderUnreachableError, match=rf"asks for {told} of patience.*daily quota"):
+    with pytest.raises(ProviderUnreachableError, match=rf"asks the client to wait {told} .*daily quota"):
         pauses_of(asked, 300, lambda seconds: pytest.fail("slept"))
 
 
@@ -110,7 +110,10 @@ def test_pauses_double_up_to_a_minute_or_to_ten_seconds_while_the_api_loads(load
     for place, pause in enumerate(pauses):
         assert min(longest, 2.0**place) / 2 <= pause <= min(longest, 2.0**place)
     assert patience - longest <= sum(pauses) < patience
-    assert f"after {len(pauses) + 1} attempts at an image: HTTP 503; when it is back, continue with" in error
+    assert (
+        f"after {len(pauses) + 1} attempts at an image: HTTP 503; when the API works again, continue with"
+        in error
+    )
     first = notices[0].message
     assert first.startswith(
         "the API is loading (HTTP 503): waited 0 of at most 300 s" if loading else "the API is not"

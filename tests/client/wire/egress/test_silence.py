@@ -67,7 +67,7 @@ def test_the_connection_stays_open_until_the_last_call_is_answered_by_something_
     for call in calls:
         run.gate.create(call)
     broke[0] = True
-    with pytest.raises(ProviderRefusedError, match="no credit left"):
+    with pytest.raises(ProviderRefusedError, match="no credit is left"):
         run.gate.create(last)
     assert not provider.closed
     broke[0] = False
@@ -90,7 +90,7 @@ def test_a_gate_whose_connection_is_closed_sends_nothing_more(tmp_path):
     run, _ = watch_run(tmp_path, provider, **NO_ROUNDS)
     run.evolve()
     sent, recorded = len(provider.requests), len(run.transcript.entries)
-    with pytest.raises(EgressError, match="the last request of the plan was answered: nothing more is sent"):
+    with pytest.raises(EgressError, match="the last request of the plan was answered; nothing more is sent"):
         run.gate._exchange.obtain(
             "i000/c000/n000000", run.gate._policy.greeting_request(), run.gate._patience
         )
@@ -101,7 +101,7 @@ def test_a_closed_transport_sends_nothing(server):
     transport = HttpTransport(5)
     transport.close()
     request = Address(server.address).outgoing(WireRequest("GET", "/sdapi/v1/sd-models"))
-    with pytest.raises(EgressError, match="closed for good"):
+    with pytest.raises(EgressError, match="connections of this run are closed"):
         transport.send(request)
     assert server.heard == []
 
@@ -142,5 +142,5 @@ def test_the_ledger_is_asked_about_a_receipt_once_and_not_between_the_requests_o
 def test_a_receipt_that_says_something_else_than_the_one_that_the_ledger_knew_is_another(tmp_path):
     run = SmallRun.open(tmp_path)
     receipt = run.evolve().receipts[0]
-    with pytest.raises(EgressError, match="the ledger knows no receipt"):
+    with pytest.raises(EgressError, match="the ledger has no receipt"):
         run.gate.record_receipt(replace(receipt, events=()))

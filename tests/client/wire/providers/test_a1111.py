@@ -77,7 +77,7 @@ def test_another_checkpoint_than_was_asked_for_stops_the_run(world, tmp_path):
     other = answer_json(200, {"images": [b64(1), b64(2)], "info": json.dumps(info)})
     api.server.instead.append(other)
     with pytest.raises(
-        ProviderReplyError, match=r"'deliberate_v2 \[9aba26abdf\]', and 'v1-5' was asked for.*answered_by"
+        ProviderReplyError, match=r"'deliberate_v2 \[9aba26abdf\]', but 'v1-5' was requested.*answered_by"
     ):
         api.open(tmp_path).evolve()
     assert len(api.server.asked) == 1
@@ -87,9 +87,9 @@ def test_another_checkpoint_than_was_asked_for_stops_the_run(world, tmp_path):
 def test_every_dialect_whose_answer_names_a_model_is_asked_the_same(world, tmp_path, name: str, path: str):
     api = world(name)
     api.server.instead.append(answer_json(200, {"model": "cheaper", path: []}))
-    with pytest.raises(ProviderReplyError, match="the model 'cheaper', and 'bundled' was asked for"):
+    with pytest.raises(ProviderReplyError, match="the model 'cheaper', but 'bundled' was requested"):
         api.open(tmp_path).evolve()
     run = api.open(tmp_path / "other", answered_by="cheaper")
     api.server.instead.append(answer_json(200, {"model": "cheaper", path: []}))
-    with pytest.raises(ProviderReplyError, match="sent 0 where 2 were asked for"):
+    with pytest.raises(ProviderReplyError, match="sent 0 where 2 were requested"):
         run.evolve()

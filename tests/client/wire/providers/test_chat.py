@@ -63,7 +63,7 @@ def test_seeds_fit_into_a_signed_integer_of_32_bits():
 def test_an_api_that_takes_no_n_is_told_by_what_to_type():
     one, other = dialect("chat").read_outputs(TWO, json.dumps({"choices": [choice("one")]}).encode())
     assert one == b"one"
-    assert re.search(r"1 where 2 were asked for.*--set provider\.fields=single", str(other))
+    assert re.search(r"1 where 2 were requested.*--set provider\.fields=single", str(other))
 
 
 def groq(heard: Heard) -> Reply:
@@ -190,7 +190,7 @@ def rewrite_trial(root: Path, event: dict, words: str) -> dict:
 
 def test_a_text_that_stands_where_another_api_has_it_is_told_and_beside_a_message_passed_over():
     for where in ({"text": "fever"}, {"delta": {"content": "fever"}}):
-        with pytest.raises(ProviderReplyError, match="no message, but text or delta"):
+        with pytest.raises(ProviderReplyError, match="no message, only text or delta"):
             read_texts(json.dumps({"choices": [where]}).encode())
     choices = [{"message": {"content": "fever"}, "text": "other"}, {"message": None}]
     assert read_texts(json.dumps({"choices": choices}).encode()) == ["fever", ""]

@@ -19,7 +19,7 @@ from support.provider import png
 from support.runs import small_plan
 
 CREATION = next(call for call in small_plan().calls.values() if call.purpose == "create")
-OTHER = "does it speak another --dialect"
+OTHER = "does the API need another --dialect"
 
 
 def quote_refusal(name: str, body: object, count: int = 1) -> str:
@@ -46,14 +46,14 @@ def quote_refusal(name: str, body: object, count: int = 1) -> str:
         ({"predictions": [{"bytesBase64Encoded": "x"}]}, "fields predictions: " + OTHER),
         ({"artifacts": [{"base64": "x"}]}, "fields artifacts: " + OTHER),
         ({"result": {"image": "x"}, "success": True, "errors": []}, OTHER),
-        (png(1), "an image itself"),
-        (b"\x28\xb5\x2f\xfd\x04\x00", "something packed"),
-        (gzip.compress(b"{}", mtime=0), "something packed"),
-        (zlib.compress(b"{}"), "something packed (as gzip or br)"),
+        (png(1), "an image, which no dialect reads"),
+        (b"\x28\xb5\x2f\xfd\x04\x00", "compressed data"),
+        (gzip.compress(b"{}", mtime=0), "compressed data"),
+        (zlib.compress(b"{}"), "compressed data (gzip or br)"),
         (b"data: {}\n\ndata: [DONE]\n", "a stream of events"),
-        (b"<html><title>Welcome</title></html>", "a page of HTML"),
+        (b"<html><title>Welcome</title></html>", "an HTML page"),
         (b"", "nothing where JSON was expected"),
-        (b'<?xml version="1.0"?><Made/>', "XML: is the address"),
+        (b'<?xml version="1.0"?><Made/>', "XML: is --api the address"),
         (b'{"done":false}\n{"done":true}\n', "a stream"),
         (b'"made"', "it is a single value"),
         ({}, "the API's answer breaks the contract"),
@@ -102,8 +102,16 @@ def remarks(name: str, **choice: object) -> list[str]:
 @pytest.mark.parametrize(
     ("end", "content", "said"),
     [
-        ("length", "a review of", ["texts that are cut off"]),
-        ("MAX_TOKENS", "a review of", ["texts that are cut off"]),
+        (
+            "length",
+            "a review of",
+            ["texts that were cut off at the allowed length: give more provider.tokens"],
+        ),
+        (
+            "MAX_TOKENS",
+            "a review of",
+            ["texts that were cut off at the allowed length: give more provider.tokens"],
+        ),
         ("length", None, ["no text"]),
         ("length", "<think>long", ["no text"]),
         ("stop", "a review.", []),
@@ -118,7 +126,7 @@ def test_texts_that_end_where_the_tokens_do_are_told(end, content, said):
 @pytest.mark.parametrize(
     ("revised", "said"),
     [
-        ("a tabby in the sun", ["drawn by other words than were sent"]),
+        ("a tabby in the sun", ["a prompt that the API had rewritten"]),
         ("a cat ", []),
         ("", []),
         (None, []),

@@ -118,11 +118,11 @@ def test_the_gate_takes_a_plan_with_a_workflow_that_can_do_what_it_plans_and_no_
     assert not [*find_misstatements(SPOKEN, PLAN)]
     assert not [*find_misstatements(SPOKEN, small_plan(**{**SHAPE, "workflow": words, **by_prompt}))]
     (fault,) = find_misstatements(SPOKEN, small_plan(**{**SHAPE, "workflow": words}))
-    assert "its workflow takes none" in fault
+    assert "its workflow does not accept an image" in fault
     (fault,) = find_misstatements(SPOKEN, small_plan(**{**SHAPE, "workflow": ""}))
     assert "has no workflow for its dialect" in fault
     (fault,) = find_misstatements(dialect("getimg"), small_plan(workflow=WORKFLOW))
-    assert "does not fill" in fault
+    assert "does not use" in fault
     with pytest.raises(ValidationError, match="spelled in another way"):
         small_plan(**{**SHAPE, "workflow": json.dumps(NODES, indent=1)})
 

@@ -46,7 +46,7 @@ def test_the_audit_finds_a_plan_that_says_what_its_requests_do_not(world, tmp_pa
 def test_the_gate_takes_a_plan_that_varies_only_where_its_dialect_can(name, tmp_path):
     varying, can = small_plan(dialect=name, batch=1), "vary" in ABILITIES[name].capabilities
     assert any(each.purpose == "vary" for each in varying.calls.values())
-    fault = f"the plan varies what was made, which dialect {name} cannot be asked for"
+    fault = f"the plan asks for variations, which dialect {name} cannot request"
     assert [*find_misstatements(dialect(name), varying)] == ([] if can else [fault])
     policy = Policy(dialect(name), ADDRESS, Bodies(tmp_path))
     with nullcontext() if can else pytest.raises(EgressError, match=fault):
@@ -61,7 +61,7 @@ def test_the_gate_takes_a_plan_that_asks_for_no_more_at_once_than_its_dialect_ca
     most = ABILITIES[name].most
     few = {"dialect": name, "iterations": 0, "strengths": (), "candidates": 70}
     assert not [*find_misstatements(dialect(name), small_plan(**few, batch=most))]
-    fault = f"the plan asks for {most + 1} in one request, and dialect {name} for {most}"
+    fault = f"the plan asks for {most + 1} outputs in one request, but dialect {name} allows {most}"
     assert [*find_misstatements(dialect(name), small_plan(**few, batch=most + 1))] == [fault]
 
 

@@ -23,7 +23,7 @@ def error(message: str, **more: object) -> dict[str, object]:
     return {"error": {"message": message, **more}}
 
 
-CREDIT, MODERATED, FLOAT32 = "no credit left", "its moderation does not allow", "--precision float32"
+CREDIT, MODERATED, FLOAT32 = "no credit is left", "its moderation does not allow", "--precision float32"
 ANSWERS = [
     # RFC 9110, HTTP Semantics, section 15: whatever the status, its class decides
     *((status, b"", False, "") for status in (302, 400, 403, 405, 409, 413, 415, 501, 505, 506, 510, 511)),

@@ -128,15 +128,16 @@ def test_what_an_api_says_of_its_first_answers_is_told_beside_how_many(run_of):
     record = RunReader.strict(run.root)
     asked = len(run.plan.opening)
     (note,) = note_answers(run.plan, record, dialect("openai"))
-    assert note.startswith(f"{asked} of the API's first {asked} answers: drawn by other words than were sent")
+    assert note.startswith(f"{asked} of the API's first {asked} answers: a prompt that the API had rewritten")
     assert list(note_answers(run.plan, record, dialect("getimg"))) == []
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("a1111", "started with its own option --api"), ("openai", "provider.greeting=false")]
+    ("name", "hint"),
+    [("a1111", "start the web UI with its own option --api"), ("openai", "provider.greeting=false")],
 )
 def test_an_address_without_the_first_question_says_what_may_be_wrong(open_run, name, hint):
-    with pytest.raises(ProviderRefusedError, match=f"is --api right.*{hint}"):
+    with pytest.raises(ProviderRefusedError, match=f"check --api.*{hint}"):
         open_run(lambda heard: answer_json(404, {"detail": "Not Found"}), dialect=name).finish()
 
 

@@ -55,7 +55,7 @@ def test_an_adapter_that_the_model_has_not_and_negative_prompts_that_it_does_not
     with pytest.raises(UsageError, match="has no IP-Adapter 'faces': it has ip"):
         spoken.require_adapter("m", "faces", body)
     spoken.require_negative_prompts("m", json.dumps({"data": [{"id": "m"}]}).encode())
-    with pytest.raises(UsageError, match="reads no negative prompts"):
+    with pytest.raises(UsageError, match="does not use negative prompts"):
         spoken.require_negative_prompts("m", body)
 
 
@@ -95,7 +95,7 @@ def test_of_a_model_that_is_not_listed_or_says_little_nothing_is_known():
         spoken.native_size("m", body)
     with pytest.raises(UsageError, match="words"):
         spoken.native_size("words", body)
-    with pytest.raises(UsageError, match=r"it has none: leave provider\.adapter out"):
+    with pytest.raises(UsageError, match=r"it has no IP-Adapter: leave provider\.adapter out"):
         spoken.require_adapter("m", "ip", body)
 
 

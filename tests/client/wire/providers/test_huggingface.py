@@ -43,9 +43,9 @@ def test_the_answer_is_the_image():
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b'[{"generated_text": "a cut"}]', "is no image: is it an endpoint for text-to-image\\?$"),
-        (b'{"image": "aGk="}', "it has the fields image: does it speak another --dialect"),
-        (b"", "is no image"),
+        (b'[{"generated_text": "a cut"}]', "is not an image: is it an endpoint for text-to-image\\?$"),
+        (b'{"image": "aGk="}', "it has the fields image: does the API need another --dialect"),
+        (b"", "is not an image"),
     ],
 )
 def test_an_answer_that_is_no_image_breaks_the_contract(body: bytes, said: str):

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 UNFINISHED = 9
 """Exit code of an audit of an unfinished run in which nothing is broken."""
-VIEW = "not what this version makes from the record; --html writes the audit's own copy"
-UNREADABLE = "cannot be compared with a record that does not hold"
+VIEW = "differs from what this version makes from the record; --html writes the audit's own copy"
+UNREADABLE = "not compared, because the record itself failed the audit"
 UNVERIFIED = {
     ".lock": "lock file, used only while a run is in progress",
     "audit/": "pages of an audit",
     "summary.json": VIEW,
     "report.html": VIEW,
-    "preview.html": "the first images, for the owner to look at before anything is spent",
-    "live.html": "the live view of the run, for the owner to watch",
+    "preview.html": "page of the first images, for the owner",
+    "live.html": "page that showed the progress of the run, for the owner",
 }
 """Entries of a run's folder that do not follow from its record, or are views of the record."""
 EncoderWeights = Annotated[
@@ -95,7 +95,7 @@ def audit(
     from pcevolve.public.run.progress import error_console
 
     with RunFolder(folder).hold(as_found=True) if html else nullcontext():
-        with error_console().status("making everything again from the record ..."):
+        with error_console().status("recomputing everything from the record ..."):
             audited = Audit.of(
                 folder, lambda plan: find_encoder(plan, encoder_weights), capture, sources or ()
             )
@@ -126,16 +126,21 @@ def pack(
     from pcevolve import auditing
     from pcevolve.public.run.progress import error_console
 
-    with error_console().status("making everything again from the record ..."):
+    with error_console().status("recomputing everything from the record ..."):
         audited = auditing.Audit.of(folder, lambda plan: auditing.find_encoder(plan, encoder_weights))
     click.echo(auditing.pack(audited, path))
     unzipped = auditing.name_packed(audited)
-    click.echo(f"to check it: unzip {shlex.quote(path.name)}, then pcevolve audit {unzipped}", err=True)
+    click.echo(
+        f"to check the zip file: unzip {shlex.quote(path.name)}, then pcevolve audit {unzipped}", err=True
+    )
     from pcevolve.public.transcript.layout import EXPORTS  # pydantic is slow to load, and help needs none
 
     if exported := [each for each in EXPORTS.values() if (folder / each).exists()]:
         again = f"pcevolve export {unzipped} --format ..."
-        click.echo(f"left out: {', '.join(exported)}; to make it again: {again}", err=True)
+        click.echo(
+            f"not in the zip file: {', '.join(exported)}; to write it again after unzipping: {again}",
+            err=True,
+        )
 
 
 def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose: bool, more: str) -> None:
@@ -156,7 +161,7 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
         rest = [(name, view if _is_view(name) else UNVERIFIED.get(name, "")) for name in audited.unverified]
         print_table("Not verified", ("in the run's folder", "what it is"), rest)
         claims = [(name, printable(_spell(value))) for name, value in audited.claims.items()]
-        print_table("On the owner's word", ("of the plan", "what it says"), claims)
+        print_table("Stated by the owner, and not verifiable", ("of the plan", "what it says"), claims)
     if not as_json:
         for mark in audited.marks:
             click.echo(mark)
@@ -172,7 +177,7 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
 
         Console(highlight=False).print(lay_out([*_lines(audited, holds), ("more", more)]))
     if not allowed:
-        click.echo("an INSECURE run passes only with --allow-insecure", err=True)
+        click.echo("an INSECURE run passes its audit only with --allow-insecure", err=True)
     if not holds:
         raise click.exceptions.Exit(_exit_code(audited, allowed))
 
@@ -197,9 +202,9 @@ def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
     broken = [each.claim for each in audited.findings if each.faults]
     unfinished = [each.claim for each in audited.findings if each.pending]
     unchecked = [each.claim for each in audited.findings if each.unchecked]
-    checked = f"{len(audited.findings)} claims were recomputed from the record"
+    checked = f"all {len(audited.findings)} claims, recomputed from the record,"
     if holds:
-        yield "holds", f"yes: {checked} and agree"
+        yield "holds", f"yes: {checked} are true"
     elif broken:
         yield "holds", f"NO: {', '.join(broken)}"
     else:
@@ -213,7 +218,7 @@ def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
         title = "not checked" if audited.broken else "DIFFERS"
         yield title, f"{', '.join(changed)}: {_say_view(audited)}"
     others = [each for each in audited.unverified if each not in changed]
-    claims = f"{len(audited.claims)} statements in the plan, which rest on the owner's word alone"
+    claims = f"{len(audited.claims)} statements in the plan, which only the owner can vouch for"
     left = [", ".join(others)] * bool(others) + [claims] * bool(audited.claims)
     if left:
         yield "not checked", "; ".join(left)

@@ -37,7 +37,7 @@ budget = GroupWithHeadings(
     context_settings=HELP,
 )
 
-NO_RUN = "no run has begun with this ledger (pcevolve demo keeps one of its own)"
+NO_RUN = "no run has used this ledger yet (pcevolve demo uses a separate ledger)"
 
 
 @budget.takes_command("plan")
@@ -56,7 +56,7 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
         print_table(f"Plan of {planned.method}", ("what", "value"), tabulate_plan(planned), NARROW)
         click.echo(f"With this noise, the selection is {planned.verdict}.")
         if planned.verdict == CHANCE:
-            click.echo(f"A run with this plan does not start without --yes: {USE_MORE}.")
+            click.echo(f"A run with this plan starts only with --yes: {USE_MORE}.")
         click.echo("pcevolve preview shows whether the provider can draw your domain.")
 
 
@@ -88,13 +88,13 @@ def _spell_total(known: LedgerBook) -> str:
     try:
         worst = known.find_most_exposed(delta)
     except LedgerError as error:
-        return f"all runs together: unknown; {error}"
+        return f"sum of all runs: unknown; {error}"
     if worst is None:
-        return "all runs together have spent nothing"
+        return "no run has spent anything"
     spent = format_loss(epsilon(worst.events, delta))
     return (
-        f"all runs together have spent epsilon {spent} at delta {in_full(delta)} on the most exposed {worst.kind}, "
-        f"INSECURE runs not counted: {state_odds(worst.events)}"
+        f"all runs together have spent epsilon {spent} at delta {in_full(delta)} on the most exposed "
+        f"{worst.kind}, not counting INSECURE runs: {state_odds(worst.events)}"
     )
 
 
@@ -136,7 +136,8 @@ def budget_cap(
         before = known.cap()
         if not yes and _allows_more(before, wanted, bool(known.runs())):
             _require_agreement(
-                f"a cap of {_spell_budget(wanted)} lets runs spend more than now ({_spell_cap(before)})"
+                f"a cap of {_spell_budget(wanted)} would let runs spend more than the present rule "
+                f"({_spell_cap(before)})"
             )
         known.set_cap(wanted)
         used_up = _say_used_up(known, wanted)
@@ -155,8 +156,8 @@ def _say_used_up(known: LedgerBook, cap: Budget) -> str:
     if worst is None or spent < cap.epsilon:
         return ""
     return (
-        f"; epsilon {format_loss(spent)} is already spent on the most exposed {worst.kind}, so no further run on these "
-        "data can start"
+        f"; epsilon {format_loss(spent)} is already spent on the most exposed {worst.kind}, so no further "
+        "run on the same data can start"
     )
 
 
@@ -170,9 +171,9 @@ def _allows_more(before: Budget | None, wanted: Budget, used: bool) -> bool:
 def _require_agreement(change: str) -> None:
     """Ask at a terminal for permission to spend more; elsewhere refuse, because nobody can answer."""
     if not sys.stdin.isatty():
-        raise UsageError(f"{change}: confirm it at a terminal, or with --yes")
-    if not click.confirm(f"{change}. Let runs reveal more about the same people?", err=True):
-        raise DeclinedError("the cap stays as it is")
+        raise UsageError(f"{change}: confirm the change at a terminal, or give --yes")
+    if not click.confirm(f"{change}. Allow runs to reveal more about the same people?", err=True):
+        raise DeclinedError("the cap was not changed")
 
 
 def _spell_cap(cap: Budget | None) -> str:
@@ -300,15 +301,15 @@ def _cells(row: RunRow) -> tuple[str, str, str, str]:
     """Return a run in a few columns: its start, its identity, its data, and its spending."""
     from pcevolve.public.publish.loss import PrivacyLoss  # NumPy takes a moment to load
 
-    name = f"{row.folder or 'a folder that the ledger does not know'}\n{row.domain}".strip()
-    units = f"{row.units} by {row.unit}"  # identified by name, or by images alone
+    name = f"{row.folder or 'unknown folder'}\n{row.domain}".strip()
+    units = f"{row.units} (unit: {row.unit})"  # identified by name, or by images alone
     if row.named:
         units += f"\n{row.images} images"
     loss = PrivacyLoss(row.epsilon, row.epsilon_drawn, row.unit).say()
     spent = f"{loss}\nat delta {in_full(row.delta)}\n{row.relation}\n{spell_count(row.releases, 'release')}"
     spent += f"\n{row.noise}"
     if row.forgets_insecure:
-        spent += "\nforgets INSECURE runs"
+        spent += "\nwithout INSECURE runs"
     if row.secret_mu is not None and math.isfinite(row.secret_mu):
         spent += f"\nmu {row.secret_mu:.3g} of each secret"
     return (

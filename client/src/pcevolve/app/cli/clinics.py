@@ -50,7 +50,7 @@ def clinics_key(
     key = OwnerKey.new()
     key.save(file)
     click.echo(f'key = "{key.public}"')
-    click.echo(f"{file} is private and stays here; the line above is for the roster", err=True)
+    click.echo(f"{file} is private and stays on this machine; the line above belongs in the roster", err=True)
 
 
 @clinics.takes_command("roster")
@@ -86,9 +86,11 @@ def clinics_roster(
     click.echo(f"classes: {', '.join(roster.labels.values())}")
     many = f"at most {owners.colluding} of the owners collude" if owners.colluding else "no owner colludes"
     click.echo(
-        f"protects against server and coordinator if {many} with them; somebody listed as two owners counts twice"
+        f"the guarantee holds against server and coordinator if {many} with them; an owner listed twice counts twice"
     )
-    click.echo(f"the data of one unit lie with at most {spell_count(owners.holders, 'owner')}")
+    click.echo(
+        f"it assumes that the data of one unit are held by at most {spell_count(owners.holders, 'owner')}"
+    )
     click.echo(f"digest: {roster.digest}")
 
 
@@ -182,7 +184,8 @@ def join(
     """
     if yes and max_epsilon is None:
         raise UsageError(
-            "--yes agrees to a plan that nobody has read: give --max-epsilon E, its most for a unit"
+            "--yes agrees to a plan that nobody has read: limit its cost with --max-epsilon E, the "
+            "largest epsilon for one unit"
         )
     from pcevolve.app.session.joining import Joining
     from pcevolve.app.session.joining import join as take_part

@@ -196,6 +196,6 @@ def carry_out(command: click.Command, arguments: Sequence[str] | None = None) ->
         sys.exit(error.exit_code)
     except OSError as error:  # such as a full disk, or a folder without write permission
         running = (sys.argv[1:] if arguments is None else arguments)[:1] == ["run"]
-        hint = "; what was paid for is on record, continue with --resume RUN" if running else ""
+        hint = "; everything paid for is on record: continue with --resume RUN" if running else ""
         print(f"error: {error}{hint}", file=sys.stderr)
         sys.exit(1)

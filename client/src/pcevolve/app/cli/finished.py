@@ -102,8 +102,8 @@ def classify(
         digests.append(each.digest)
     if seen := find_private(RunFolder(folder), nearest.plan, digests):
         click.echo(
-            f"{len(seen)} of {len(digests)} are private data of this run, from which its means come: how they are "
-            "classified says nothing about others",
+            f"{len(seen)} of {len(digests)} files are private data of this run. The class means were "
+            "computed from them, so their classification says nothing about other files",
             err=True,
         )
 
@@ -146,7 +146,7 @@ def compare(
         click.echo(f"{sheet}: some images of each dataset", err=True)
     if html is not None:
         write_page(found, folders, html)
-        click.echo(f"{html}: the runs beside each other", err=True)
+        click.echo(f"{html}: page that compares the runs", err=True)
     if as_json:
         click.echo(json.dumps([each.to_json() for each in found]))
         return
@@ -161,12 +161,12 @@ def compare(
         if len({each.test for each in found if each.judges}) > 1:
             click.echo(OTHER_TESTS, err=True)
         click.echo(
-            "accuracy in % (standard error over seeds of the head); do not share it. (v): the judge uses the "
-            "encoder that also selected the images, so its figure is too favourable",
+            "Accuracies are in % (standard error over seeds of the head). Do not share them. (v): the "
+            "judge uses the encoder that also selected the images, so the figure is too high",
             err=True,
         )
     else:
-        click.echo("pcevolve evaluate RUN --test DIR measures what a dataset is worth", err=True)
+        click.echo("pcevolve evaluate RUN --test DIR measures how useful a dataset is", err=True)
 
 
 def _accuracy(found: dict[str, Any]) -> str:
@@ -220,7 +220,7 @@ def evaluate(
     """
     require_run(folder)
     if mix and private is None:
-        raise UsageError("--mix trains on the private images: give their folder with --private")
+        raise UsageError("--mix also trains on the private images: give their folder with --private")
     from pcevolve.app.session.access import find_nearest, list_evaluated
     from pcevolve.public.run.owner import OwnerFolder
 
@@ -256,19 +256,27 @@ def _show(found: dict[str, Any]) -> None:
         console.print(
             f"{measured['word'].upper()}, measured: {measured['sentence']}{advice}", highlight=False
         )
-        console.print(f"on a page, with pictures: {found['use_page']}", highlight=False, soft_wrap=True)
+        console.print(f"page with images: {found['use_page']}", highlight=False, soft_wrap=True)
     made = find_tested(found)
     tests, many = found[f"test_{made.nouns.many}"], made.nouns.many
-    console.print(f"chance: {found['chance']:.1%}; control: {found['control']}; {tests} test {many}")
+    console.print(
+        f"guessing gives {found['chance']:.1%}; control run: {found['control']}; {tests} test {many}"
+    )
     if "not_checked" in found:
         console.print(found["not_checked"])
     if classifier := found.get("classifier"):
         console.print(_compare_classifier(classifier, found, made.nouns))
     if "longest_copied_words" in found:
-        console.print(f"longest run of words in common with a private text: {found['longest_copied_words']}")
+        console.print(
+            "longest sequence of words that a dataset text shares with a private text: "
+            f"{found['longest_copied_words']} words"
+        )
     if all(row["voted"] for row in found["judges"]):
         other = made.independent_classifier
-        console.print(f"every judge here voted, which flatters what it selected: add --judge {other}")
+        console.print(
+            "every judge uses the encoder that also selected the dataset, so the accuracies "
+            f"are too high: add --judge {other}"
+        )
     for row in found["judges"]:
         console.print(_by_class(row, found["classes"]))
         for line in _describe_distances(row):
@@ -278,13 +286,13 @@ def _show(found: dict[str, Any]) -> None:
 def _compare_classifier(classifier: dict[str, Any], found: dict[str, Any], nouns: Nouns) -> str:
     """State the accuracy of the released means as a classifier, and whether it exceeds the dataset's and chance."""
     accuracy = classifier["dataset"]["accuracy"]["mean"]
-    text = f"released class means used directly as a classifier (no training {nouns.many}): {accuracy:.1%}"
+    text = f"accuracy of the released class means as a classifier, without training: {accuracy:.1%}"
     trained = [each["dataset"]["accuracy"]["mean"] for each in found["judges"]]
     chance, tests = found["chance"], found[f"test_{nouns.many}"]
     # Two standard errors above chance: guessing alone seldom reaches this accuracy.
     by_luck = chance + 2 * math.sqrt(chance * (1 - chance) / tests)
     if trained and accuracy > max(*trained, by_luck):
-        text += f"\nthat is better than training on the {nouns.many}: pcevolve classify RUN FILES"
+        text += "\nThat is more accurate than a classifier trained on the dataset: use pcevolve classify RUN FILES"
     return text
 
 
@@ -292,7 +300,9 @@ def _accuracies(found: dict[str, Any]) -> Table:
     """Return a table with one row per training set, so that any number of classes fits a terminal."""
     from rich.table import Table
 
-    table = Table("judge", "trained on", "accuracy", title="Accuracy, % (s.e. over seeds of the head)")
+    table = Table(
+        "judge", "trained on", "accuracy", title="Accuracy in % (standard error over seeds of the head)"
+    )
     columns = [
         name
         for name in ("dataset", "words", "random", "shuffled", "private", "both")
@@ -314,22 +324,27 @@ def _by_class(row: dict[str, Any], classes: list[str]) -> str:
     text = ", ".join(
         f"{label} {100 * own['per_class'][label]:.0f}" for label in classes if label in own["per_class"]
     )
-    return f"{row['judge']}: macro F1 {100 * own['macro_f1']:.1f}; per class, %: {text}"
+    return f"{row['judge']}: macro F1 {100 * own['macro_f1']:.1f}; accuracy per class in %: {text}"
 
 
 def _describe_distances(row: dict[str, Any]) -> list[str]:
     """Describe a judge's distances and the dataset's memorisation, in lines."""
     lines = []
     if distances := row.get("distances"):
-        few = " (few images: compare only with sets of the same size)" if distances["few"] else ""
+        few = (
+            " (there are few images, so compare these figures only with those of sets of the same size)"
+            if distances["few"]
+            else ""
+        )
         lines.append(f"{row['judge']}: {_numbers(distances)}{few}")
     if control := row.get("control_distances"):
         lines.append(f"{row['judge']}, the control: {_numbers(control)}")
     if memory := row.get("memorisation"):
         copies = ", ".join(memory["copies"]) or "none"
         lines.append(
-            f"{row['judge']}: {memory['closer_to_private']:.0%} of the dataset is nearer to private than to test data "
-            f"(about 50 % by chance; with few images this varies widely); copies: {copies}"
+            f"{row['judge']}: {memory['closer_to_private']:.0%} of the dataset is nearer to private than "
+            "to test data (50 % is expected without memorisation, and the figure varies widely with few "
+            f"images); copies of private data: {copies}"
         )
     return lines
 

@@ -44,14 +44,14 @@ def init(
     required = name_required()
     path = write_template(folder, force, whole)
     click.echo(
-        f"written: {path}; set {', '.join(required[:-1])} and {required[-1]} in it, then: "
-        f"pcevolve run --config {shlex.quote(str(path))}"
+        f"written: {path}; set {', '.join(required[:-1])} and {required[-1]} in this file, then: pcevolve "
+        f"run --config {shlex.quote(str(path))}"
     )
 
 
 MOST_LINES = 20
 """Largest number of faults and warnings that are listed one by one."""
-STAYS = "Nothing was sent or spent. These counts are private: they stay on this machine."
+STAYS = "Nothing was sent or spent. These counts are private: keep them on this machine."
 
 
 @takes(each for each in run_options() if each.name in {"shots", "unit_map", "method", "dialect"})
@@ -89,7 +89,8 @@ def check(
 
     if str(folder).partition(":")[0] in BUNDLED and not folder.exists():
         raise UsageError(
-            f"{folder} comes with the client and needs no check: give --private {folder} to a run"
+            f"{folder} is built-in sample data and needs no check: use it with pcevolve run --private "
+            f"{folder}"
         )
     settings = RunConfig.of({**NEEDED, **asked})
     reads = list_owned([folder, *list_private_paths(settings)])
@@ -139,7 +140,10 @@ def _note_domain(settings: RunConfig, asked: Mapping[str, object]) -> None:
     if settings.provider.model != BUNDLED or settings.data.from_run is not None:
         return
     if "domain" not in asked:
-        click.echo(f"note: the bundled model can draw {', '.join(DOMAINS)}; for others see {PUBLIC_IMAGES}")
+        click.echo(
+            f"note: the bundled model can draw only {', '.join(DOMAINS)}; for other domains see "
+            f"{PUBLIC_IMAGES}"
+        )
     elif not draws(settings.data.domain):
         click.echo(f"note: {warn_of_domain(settings.data.domain, DOMAINS)}")
 
@@ -170,7 +174,7 @@ def _show_outlook(classes: int, meant: OwnerData) -> None:
 
     heads = ("images per class", *(f"epsilon {epsilon}" for epsilon in EPSILONS))
     rows = compare_budgets(classes, meant.subsample or meant.shots)
-    title = "Classes of public datasets that can be told apart despite the noise; yours may be more alike"
+    title = "Which classes of public datasets can be told apart despite the noise (your classes may be more alike)"
     print_table(title, heads, rows, NARROW)
 
 
@@ -257,7 +261,7 @@ def prompts(
     writer = _writer(api, model, api_key_file, local)
     if writer is None:
         if refine:
-            raise UsageError("--refine asks a language model: give one with --api or --local")
+            raise UsageError("--refine needs a language model: give one with --api or --local")
         made = prompt_writing.write_by_grammar(domain, names, count)
     else:
         write = prompt_writing.refine if refine else prompt_writing.ask_chat
@@ -273,7 +277,7 @@ def prompts(
 def _name_classes(labels: str, private: Path | None) -> list[str]:
     """Return the given names, or the class folders' names as a run uses them; ``UsageError`` for both or neither."""
     if labels and private is not None:
-        raise UsageError("give the classes with --labels or --private")
+        raise UsageError("give the class names with --labels or --private")
     if private is None:
         return [each.strip() for each in labels.split(",") if each.strip()]
     if not private.is_dir():
@@ -297,9 +301,11 @@ def _show_prompts(made: Mapping[str, Sequence[str]], out: Path, unnamed: int) ->
             console.print(f"{name}: and {len(own) - MOST_LINES} more")
     each = spell_count(max(map(len, made.values())), "prompt")
     many = spell_count(len(made), "class")
-    console.print(f"written: {out} ({many}, {each} each). A run sends them unchanged: read them first")
+    console.print(
+        f"written: {out} ({many}, {each} each). A run sends these prompts unchanged, so read them first"
+    )
     if unnamed:
-        console.print(f"WARNING: {unnamed} of them do not name their class: what is drawn need not show it")
+        console.print(f"WARNING: {unnamed} prompts do not name their class, so the images may not show it")
 
 
 def _writer(
@@ -310,11 +316,14 @@ def _writer(
     from pcevolve.public.encoders import require_torch
 
     if api is None and (model or api_key_file):
-        raise UsageError("--model and --api-key-file describe a language model: give its address with --api")
+        raise UsageError(
+            "--model and --api-key-file are used only with --api: give the address of the "
+            "language model with --api"
+        )
     if api is not None and not model:
-        raise UsageError("--api needs --model, the name of a language model")
+        raise UsageError("--api also needs --model, the name of the language model")
     if api is not None and local is not None:
-        raise UsageError("--api or --local: one of them writes the prompts")
+        raise UsageError("give --api or --local, not both: only one language model writes the prompts")
     if local is not None:
         require_torch("--local, which runs a language model,")
         return prompt_writing.find_writer(local)
@@ -337,7 +346,7 @@ def fetch_encoder(
     from pcevolve.app.fetching import fetch_encoder as fetch
 
     fetch(encoder)
-    click.echo(f"encoder {encoder} is ready: pcevolve run --encoder {encoder}")
+    click.echo(f"encoder {encoder} is ready; to use it: pcevolve run --encoder {encoder}")
 
 
 NEEDED = {"private": "digits", "domain": "anything", "out": "."}

@@ -42,9 +42,14 @@ class CommandWithHeadings(click.Command):
             typed |= {f"--no-{each.flag[2:]}": f"{each.path}=false" for each in options if each.is_switch}
             places = [each.make_metavar(ctx) for each in self.params if isinstance(each, click.Argument)]
             if places and "--private" in strange:
-                raise UsageError(f"--private has no flag here: private data come without one, as {places[0]}")
+                raise UsageError(
+                    "--private is not an option of this command: give the private data as "
+                    f"the argument {places[0]}"
+                )
             for word in filter(typed.__contains__, strange):
-                raise UsageError(f"{word} has no flag here: give it as --set {typed[word]}, or in a file")
+                raise UsageError(
+                    f"{word} is not an option: give --set {typed[word]}, or set it in a --config file"
+                )
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -158,7 +158,7 @@ def _add_owners(wanted: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
     for name in ("private", "shots", "words"):
         if name in wanted:
-            raise UsageError(f"{spell_flag(name)} is set by the roster: leave it out")
+            raise UsageError(f"the roster sets {spell_flag(name)}: leave it out")
     roster = Roster.read(path)
     words = {"words": roster.words} if roster.words else {}
     return {**wanted, "private": f"owners:{path}", "shots": roster.clinics.shots, **words}
@@ -220,7 +220,8 @@ def keeper(
     request = _ask(context, options, overrides, config, resume)
     if request.settings.data.from_run is not None:
         raise UsageError(
-            "a run that starts from a release has no private data to keep: pcevolve run --from RUN"
+            "a run that varies a release has no private data, so it needs no keeper: use pcevolve run "
+            "--from RUN"
         )
     from pcevolve.app.session.containers import keep_at_door
     from pcevolve.public.run.progress import Audience
@@ -250,7 +251,7 @@ def preview(
     from pcevolve.public.run.progress import Audience
 
     click.echo(look(request, Audience(verbose=verbose), take_children()))
-    click.echo(f"if that looks like your domain: {request.folder.resume_command}", err=True)
+    click.echo(f"if the images look like your domain: {request.folder.resume_command}", err=True)
 
 
 def demo(

@@ -39,7 +39,7 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
     Console(highlight=False).print(lay_out(lines))
     for row in rows:
         if "goes_on" in row:
-            click.echo(f"to go on: {row['goes_on']}")
+            click.echo(f"to continue: {row['goes_on']}")
 
 
 def _describe(row: RunRow, ledger: LedgerBook) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _describe(row: RunRow, ledger: LedgerBook) -> dict[str, Any]:
                 elif published:
                     state = "finished"
                 else:
-                    own = f"the pcevolve join that it began with, --out {row.folder}"
+                    own = f"the same pcevolve join command, with --out {row.folder}"
                     goes_on = folder.resume_command if run.plan.clinics is None else own
                     state, more = "unfinished", {"goes_on": goes_on}
     # The run is damaged, or made by another version; the other runs are still listed.

@@ -46,7 +46,8 @@ def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
     else:
         yield (
             "verdict",
-            f"not known: method {summary['method']} releases no figures that show how useful the dataset is",
+            f"not estimated, because method {summary['method']} releases no figures about how useful the "
+            "dataset is",
         )
     yield from _next(summary)
 
@@ -68,28 +69,33 @@ def describe_accuracies(summary: Mapping[str, Any]) -> Iterator[Line]:
     for row in rows[:1]:
         parts = [f"{words} {100 * row[name]['mean']:.0f} %" for name, words in SETS.items() if name in row]
         yield "accuracy", ", ".join(parts)
-        voted = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
+        voted = (
+            "; the judge uses the encoder that also selected the dataset, so the figures are too high"
+            if row["voted"]
+            else ""
+        )
         yield (
             "",
-            f"(accuracy of {row['judge']} on data kept aside; guessing gives {100 / summary['classes']:.0f} %{voted})",
+            f"(accuracy of {row['judge']} on held-out data; guessing gives {100 / summary['classes']:.0f} "
+            f"%{voted})",
         )
 
 
 SETS = {
     "initial": "words alone",
-    "random": "random choice",
+    "random": "random selection",
     "final": "this dataset",
-    "shots": "private shots",
+    "shots": "private data",
 }
 """Names of the sets with accuracies, in the order of the output."""
 
 
 def _say_loss(summary: Mapping[str, Any]) -> str:
     if summary["epsilon_spent"] is None:
-        return str(summary.get("promise", "no guarantee: see the warning"))
+        return str(summary.get("promise", "no guarantee (see the warning)"))
     loss, terms = PrivacyLoss.read(summary), f"(delta {in_full(summary['delta'])}, {summary['relation']})"
     if "starts_from" in summary:
-        return f"nothing was spent; the release that it started from has {loss.say()} {terms}"
+        return f"nothing was spent; the release that the run varied has {loss.say()} {terms}"
     return f"{loss.say(summary['epsilon_budget'])} was spent {terms}"
 
 
@@ -99,12 +105,15 @@ def _next(summary: Mapping[str, Any]) -> Iterator[Line]:
     name = shlex.quote(str(run))
     yield "next", f"open {shlex.quote(str(summary['report']))}"
     if "use_page" in summary:
-        yield "", f"open {shlex.quote(str(summary['use_page']))}   (how useful it is; not for sharing)"
-    yield "", f"pcevolve audit {name}   (what was sent, and why)"
+        yield (
+            "",
+            f"open {shlex.quote(str(summary['use_page']))}   (how useful the dataset is; do not share this page)",
+        )
+    yield "", f"pcevolve audit {name}   (checks what was sent, and why)"
     if not summary.get("accuracy"):
-        yield "", f"pcevolve evaluate {name} --test FOLDER   (on data of your own)"
+        yield "", f"pcevolve evaluate {name} --test FOLDER   (accuracy on your own data)"
     if (run / RELEASE / CLASSIFIER).is_file():
-        yield "", f"pcevolve classify {name} FILES   (by the class means that were released)"
+        yield "", f"pcevolve classify {name} FILES   (classifies with the released class means)"
 
 
 def _read_assessment(summary: Mapping[str, Any]) -> Assessment | None:
@@ -137,5 +146,9 @@ def _say_accuracy(row: Mapping[str, Any]) -> str:
     """Describe one judge's accuracy for each set: the prompts' images, the dataset, and in a demo the control's."""
     sets = [name for name in SCORED if name in row]
     text = ", ".join(f"{name} {row[name]['mean']:.1%} ± {row[name]['sem']:.1%}" for name in sets)
-    flattered = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
-    return f"{text} (s.e. over {len(row['final']['seeds'])} seeds of the head{flattered})"
+    flattered = (
+        "; the judge uses the encoder that also selected the dataset, so the figures are too high"
+        if row["voted"]
+        else ""
+    )
+    return f"{text} (standard error over {len(row['final']['seeds'])} seeds of the head{flattered})"

@@ -192,9 +192,11 @@ def demonstrate(out: Path, children: Children, kind: Kind = "image", verbose: bo
     console = error_console()
     done = _read_summary(out)
     if done is not None and (found := read_kind(done)) != kind:
-        raise UsageError(f"{out} holds a demonstration of {MODALITIES[found].nouns.many}: give another --out")
+        raise UsageError(
+            f"{out} contains a demonstration of {MODALITIES[found].nouns.many}: give another --out"
+        )
     if done is not None:
-        again = f"{out} holds a finished demonstration; remove it and {find_private(out)} to run it anew"
+        again = f"{out} contains a finished demonstration; to repeat it, remove {out} and {find_private(out)}"
         console.print(lay_out([("again", again)]))
         return done
     try:
@@ -204,7 +206,7 @@ def demonstrate(out: Path, children: Children, kind: Kind = "image", verbose: bo
                 return _demonstrate(out, kind, Stage(console, verbose, at_work), started)
     except (KeyboardInterrupt, StoppedError) as stopped:
         text = stopped.lines[0] if isinstance(stopped, StoppedError) else "stopped"
-        raise StoppedError(text, "to go on: the same command again") from None
+        raise StoppedError(text, "to continue, give the same command again") from None
 
 
 @dataclass(frozen=True)
@@ -232,25 +234,25 @@ class Stage:
 def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[str, Any]:
     shown = DEMONSTRATIONS[kind]
     given = f"{shown.options['shots']} private {MODALITIES[kind].nouns.many} each, epsilon {shown.options['epsilon']}"
-    stage.console.print(f"PCEvolve demo: {shown.classes} classes, {given}; its server starts")
+    stage.console.print(f"PCEvolve demo: {shown.classes} classes, {given}; the server is starting")
     with serve_locally(_log(out), _port(out), shown.model) as address:
         options, pace = _affordable(out, address, shown, stage)
         stage.say("server", f"{shown.model} at {address} ({_log(out)}){pace}")
         main = _check(out, out, address, **options, method=shown.method)
         summary = stage.run(main, "1/3 evolve")
-        stage.say("1/3", f"evolved; {main.folder.preview} shows what words alone give")
+        stage.say("1/3", f"the run is finished; {main.folder.preview} shows the images made from words alone")
         plan = RunReader.strict(main.folder.root).require_plan()
         greetings = summary["requests"] - len(plan.calls)
         stage.console.print(lay_out(describe_plan(plan, list_paid_events(plan), greetings)))
         blind = _beside(out, "random")
         stage.run(_check(out, blind, address, **options, **OF_CONTROL), "2/3 control")
-        stage.say("2/3", "made once more, chosen at random")
+        stage.say("2/3", "made a second dataset by random selection, for comparison")
         others = {CONTROL: str(blind)}
         if shown.secrets:
             others["secpe"] = _with_secrets(out, address, options, shown, stage)
     asked = {"summary": summary, "others": others, "started": started}
     found = stage.at_work.measure(WEIGHING, main, Audience(stage.console), **asked)
-    stage.say("3/3", "measured on real data kept aside")
+    stage.say("3/3", "measured the accuracy on held-out real data")
     return found
 
 
@@ -267,7 +269,9 @@ def _with_secrets(
         {**options, **shown.secret_options, "secrets": _beside(out, "secrets.txt")},
     )
     stage.run(_check(out, made, address, **own), "secpe")
-    stage.say("secpe", f"once more with secrets declared, which it protects: {', '.join(shown.secrets)}")
+    stage.say(
+        "secpe", f"made another dataset with protection of declared secrets: {', '.join(shown.secrets)}"
+    )
     return str(made)
 
 
@@ -283,7 +287,7 @@ def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> 
     if (began := _find_options(out)) is not None:
         return {**shown.options, "candidates": began.method.candidates}, ""
     probe = _beside(out, "probe")
-    with show_work(stage.console, "how fast is this machine?") as counted:
+    with show_work(stage.console, "measuring the speed of this machine") as counted:
         asked = _check(probe, probe, address, **{**shown.options, **shown.probe})
         per_image = measure_seconds(stage.at_work, asked, counted)
     found = choose_candidates(per_image)

@@ -34,7 +34,11 @@ SECONDS = 5.0
 """Time limit for an API's answer."""
 FEW_BYTES = 2 * 2**30
 """Free space in bytes below which a run with many images may fail."""
-ADVICE_BY_STATUS = {401: "look at the key", 403: "look at the key", 503: "it is loading or busy: ask again"}
+ADVICE_BY_STATUS = {
+    401: "check the API key",
+    403: "check the API key",
+    503: "the API is loading or busy: try again later",
+}
 EXTRAS = {"torch": "torch", "pyarrow": "parquet", "transformers": "text"}
 """Libraries of optional features, with the extra that installs each."""
 
@@ -73,11 +77,13 @@ def examine(settings: RunConfig) -> Iterator[Diagnosis]:
 def _describe_confinement() -> str:
     enforced = find_enforcement()
     contained = (
-        "; by containers for pcevolve keeper: no interface but loopback is up here" if is_cut_off() else ""
+        "; enforced by containers for pcevolve keeper: only the loopback interface is up here"
+        if is_cut_off()
+        else ""
     )
     if enforced.is_whole:
         return f"{enforced}{contained}"
-    advice = "Linux has both from 5.13 on, if they are switched on and a container leaves them"
+    advice = "Linux has both from version 5.13, if they are enabled and the container allows them"
     return f"{enforced}: {advice}{contained}"
 
 
@@ -109,10 +115,10 @@ def _ledger(path: Path) -> Diagnosis:
         return Diagnosis("ledger", str(error), fit=False)
     if path.exists() != key.exists():
         gone = key if path.exists() else path
-        return Diagnosis("ledger", f"{gone} is gone: restore it beside the other", fit=False)
+        return Diagnosis("ledger", f"{gone} is missing: restore it beside the other file", fit=False)
     there = find_nearest(path.parent)
     if not there.is_dir() or not os.access(there, os.W_OK):
-        text = f"{path}: {there} takes no files: give --set privacy.ledger=FILE"
+        text = f"{path}: {there} is not writable: give --set privacy.ledger=FILE"
         return Diagnosis("ledger", text, fit=False)
     return Diagnosis("ledger", f"{path}{'' if path.exists() else ', which the first run will create'}")
 
@@ -122,7 +128,7 @@ def _disk(folder: Path) -> Diagnosis:
     free = shutil.disk_usage(there).free
     free_space = f"{free / 2**30:.1f} GiB free at {there}"
     return Diagnosis(
-        "disk", free_space if free > FEW_BYTES else f"{free_space}: make room", fit=free > FEW_BYTES
+        "disk", free_space if free > FEW_BYTES else f"{free_space}: free some space", fit=free > FEW_BYTES
     )
 
 
@@ -132,7 +138,8 @@ def _api(settings: RunConfig) -> Diagnosis:
     place = settings.provider.api
     if not settings.provider.greeting:
         return Diagnosis(
-            "API", f"{place} was not asked, as provider.greeting=false says: pcevolve preview asks it"
+            "API",
+            f"{place} was not contacted, because provider.greeting is false: pcevolve preview contacts it",
         )
     address = make_address(settings.provider, settings.key())
     transport = HttpTransport(SECONDS, address.route)
@@ -140,12 +147,17 @@ def _api(settings: RunConfig) -> Diagnosis:
         answer = transport.send(address.outgoing(api_dialect.hello()))
         if has_succeeded(answer.status, answer.body):
             api_dialect.native_size(settings.provider.model, answer.body)
-            found = f"{place} answers as {api_dialect.name} and has {settings.provider.model}"
+            found = (
+                f"{place} answers in dialect {api_dialect.name} and offers model {settings.provider.model}"
+            )
             return Diagnosis("API", f"{found}. {address.warning}" if address.warning else found)
-        advice = ADVICE_BY_STATUS.get(answer.status, "look at --api and --dialect")
+        advice = ADVICE_BY_STATUS.get(answer.status, "check --api and --dialect")
         return Diagnosis("API", f"{place} answers HTTP {answer.status}: {advice}", fit=False)
     except ConnectionTroubleError as error:
-        start = ADVICE.get(error.reason, "start one with pcevolve-server serve, or name yours with --api")
+        start = ADVICE.get(
+            error.reason,
+            "start a server with pcevolve-server serve, or give the address of your API with --api",
+        )
         return Diagnosis("API", f"{place}: {error.reason}: {start}", fit=False)
     except ClientError as error:
         return Diagnosis("API", f"{place}: {error}", fit=False)

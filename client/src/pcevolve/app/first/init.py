@@ -19,15 +19,15 @@ from pcevolve.public.methods import USUAL_BOUND, USUAL_PRIOR
 NAME = "pcevolve.toml"
 WIDTH = 100
 HEAD = """\
-# Options of `pcevolve run --config {name}`. What is given on the command line wins over this file.
-# Paths are taken from where the command is run. Options with [public] become part of the public plan,
-# which the provider sees; all others stay on this machine.
+# Options of `pcevolve run --config {name}`. The command line overrides this file.
+# Paths are relative to the folder in which the command is run. Options marked [public] become part of
+# the public plan, which the provider sees. All other options stay on this machine.
 #
-#   pcevolve check {private}                 looks at the private images first; sends and spends nothing
+#   pcevolve check {private}                 checks the private images first; sends and spends nothing
 #   pcevolve run --config {name}
 """
 MORE = """\
-# These are the options that people change first; `pcevolve init --all` writes all of them.
+# These are the most common options; `pcevolve init --all` writes all options.
 """
 FIRST = {"private": "private-images", "out": "runs/first", "domain": "leather texture"}
 """Placeholders for required options, for the user to replace."""
@@ -52,8 +52,8 @@ def write_template(folder: Path, force: bool, whole: bool = False) -> Path:
             file.write(render_template(whole))
     except FileExistsError:
         if folder.is_dir():
-            raise UsageError(f"{path} is there already: --force overwrites it") from None
-        raise UsageError(f"{folder} is a file: name a folder") from None
+            raise UsageError(f"{path} already exists: --force overwrites it") from None
+        raise UsageError(f"{folder} is a file: give a folder") from None
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
     return path

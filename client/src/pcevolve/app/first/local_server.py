@@ -32,7 +32,7 @@ def serve_locally(log: Path, port: int = 0, model: str = "bundled") -> Iterator[
     command = shutil.which(SERVER, path=str(Path(sys.executable).parent)) or shutil.which(SERVER)
     if command is None:
         raise UsageError(
-            f"{SERVER} is not installed here: a server on this machine needs both distributions (make install)"
+            f"{SERVER} is not installed on this machine: install the client and the server (make install)"
         )
     log.parent.mkdir(parents=True, exist_ok=True)
     begin = log.stat().st_size if log.exists() else 0

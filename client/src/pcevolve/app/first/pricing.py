@@ -31,7 +31,7 @@ EPSILONS = (1, 4, 10)
 MORE = (1, 3, 10)
 """Multiples of the shots that an outlook compares."""
 SEEN = (
-    (0.26, "similar classes too"),
+    (0.26, "also similar classes"),
     (0.52, "most classes"),
     (0.68, "clearly different classes"),
 )
@@ -88,9 +88,11 @@ class PlannedRun(BaseModel):
         if self.noise_multiplier is None:
             return
         if self.epsilon is not None:
-            raise UsageError("--epsilon and --noise-multiplier say the same thing twice: give one of them")
+            raise UsageError("--epsilon and --noise-multiplier both set the noise: give only one of them")
         if self.method == "auto" or self.calibration != "tight":
-            raise UsageError("--noise-multiplier fixes the noise: name a method, and leave --calibration out")
+            raise UsageError(
+                "--noise-multiplier sets the noise: give the name of a method, and leave --calibration out"
+            )
 
 
 def price(asked: PlannedRun) -> BudgetPlan:
@@ -108,8 +110,8 @@ def price(asked: PlannedRun) -> BudgetPlan:
     scope = replace(sizes, iterations=chosen.iterations(asked.iterations, budget, sizes))
     if asked.appearance == "auto" and chosen.keep != "selected":
         raise UsageError(
-            f"method '{chosen.name}' does not select its dataset, without which --appearance auto cannot "
-            "be settled: give matched or as-is"
+            f"--appearance auto needs a method that selects its dataset, and method '{chosen.name}' does "
+            "not: give matched or as-is"
         )
     if asked.noise_multiplier is None:
         planned = plan(budget, chosen, scope, asked.calibration, asked.appearance)
@@ -147,7 +149,7 @@ def _require_no_secrets(asked: PlannedRun, name: str) -> None:
     """Refuse options about secrets and their cells for a method without secrets."""
     for option in ("initial", "cells", "secret_prior", "secret_bound", "secret_size"):
         if getattr(asked, option) is not None:
-            raise UsageError(f"{spell(option, PlannedRun)} means nothing to method '{name}'")
+            raise UsageError(f"{spell(option, PlannedRun)} has no effect with method '{name}'")
 
 
 ACCOUNTED = {"pure": "pure DP", "zcdp": "zCDP", "rdp": "Rényi DP", "gdp": "Gaussian DP"}
@@ -164,17 +166,17 @@ def tabulate_plan(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
     yield "sizes", sizes
     yield "epsilon of one query", format_loss(planned.epsilon_per_query, 4)
     yield "epsilon of the run", f"{format_loss(planned.epsilon_total, 4)} at delta {in_full(planned.delta)}"
-    folder = f"{format_loss(planned.epsilon_folder, 4)} for one unit of the whole folder, which can change two drawn"
+    folder = f"{format_loss(planned.epsilon_folder, 4)} for one unit of the folder, which can change two drawn units"
     yield "  if data.subsample is used", folder
     for name, total in planned.totals.items():
         yield f"  by {ACCOUNTED[name]}", "no bound" if total is None else format_loss(total, 4)
     if planned.noise_multiplier is not None:
         yield "noise multiplier", f"{planned.noise_multiplier:.4g}"
         yield "sigma", f"{planned.sigma:.4g} {planned.sigma_unit}"
-    best = f"at most {planned.lift_top10:.1%} (luck: 10%)"
-    yield "chance that a choice is among the best tenth", best
+    best = f"at most {planned.lift_top10:.1%} (10% without any private data)"
+    yield "probability that a selected item is among the best tenth", best
     if (secrets := planned.secrets) is not None:
-        share = f"at most {secrets.most} texts, which count {secrets.share:.3g} of a vote each"
+        share = f"at most {secrets.most} texts, each of which counts {secrets.share:.3g} of a vote"
         yield "listed secrets", f"{describe_guesses(secrets.success)}; this counts only this run"
         yield "  if a secret is in", share
         yield "clusters of a class", f"{secrets.cells}"

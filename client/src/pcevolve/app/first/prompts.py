@@ -62,10 +62,13 @@ class Chat:
             texts = read_texts(answer.body)
         except ProviderReplyError as error:
             raise ProviderReplyError(
-                f"{self._address.base_url}{_PATH} answers, but not as an OpenAI-compatible chat API does: {error}"
+                f"the answer of {self._address.base_url}{_PATH} is not that of an OpenAI-compatible chat "
+                f"API: {error}"
             ) from None
         if not texts or not texts[0]:
-            raise ProviderReplyError("the language model wrote nothing: it refused, or thought until its end")
+            raise ProviderReplyError(
+                "the language model wrote nothing: it refused, or its answer ended before it stopped thinking"
+            )
         return texts[0]
 
     def _answer(self, body: dict[str, Any]) -> Incoming:
@@ -128,7 +131,8 @@ def write_by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str
     """Return prompts of each class from a grammar; ``UsageError`` if more are requested than the grammar has."""
     if count > MOST:
         raise UsageError(
-            f"the grammar has {MOST} prompts for a class: ask for fewer, or a language model with --api"
+            f"the grammar can write at most {MOST} prompts per class: give a smaller --count, or use a "
+            "language model with --api"
         )
     return {label: make_prompts(domain, label, count) for label in labels}
 
@@ -184,20 +188,21 @@ def require_words(domain: str, labels: Sequence[str]) -> None:
     """Refuse words that no run accepts (``UsageError``)."""
     if not labels:
         raise UsageError(
-            "--labels names the classes, separated by commas; or --private has a folder for each"
+            "give --labels, the class names separated by commas, or --private, a folder with one "
+            "subfolder per class"
         )
     if faults := find_label_faults(labels):
         raise UsageError("; ".join(faults[:5]))
     if not domain.strip() or not domain.isprintable():
-        raise UsageError("--domain says in public words what the images show")
+        raise UsageError("give --domain: public words that say what the images show")
 
 
 def refuse_overwriting(out: Path, force: bool) -> None:
     """Refuse to overwrite a file without ``force``, or to write into a missing folder (``UsageError``)."""
     if out.exists() and not force:
-        raise UsageError(f"{out} is there already: give --force to write over it, or another --out")
+        raise UsageError(f"{out} already exists: give --force to overwrite it, or another --out")
     if out.is_dir() or not out.parent.is_dir():
-        raise UsageError(f"--out {out}: name a file in a folder that is there")
+        raise UsageError(f"--out {out}: give a file in an existing folder")
 
 
 def _refine(answer: str, label: str) -> str:
@@ -209,7 +214,7 @@ def _refine(answer: str, label: str) -> str:
     lines = [each for each in answer.splitlines() if each.strip() and not each.rstrip().endswith(":")]
     prompt = put_in_one_line(" ".join(lines)).strip("\"'“”`*").strip()[:_LONGEST_REFINED]
     if not prompt:
-        raise ProviderReplyError(f"the language model wrote nothing for '{label}': take another model")
+        raise ProviderReplyError(f"the language model wrote nothing for '{label}': use another model")
     return prompt
 
 
@@ -221,8 +226,8 @@ def _of_class(chat: PromptWriter, domain: str, label: str, count: int) -> tuple[
         if len(found) >= count:
             return tuple(found)[:count]
     raise ProviderReplyError(
-        f"the language model wrote {len(found)} different prompts for '{label}' in {_TRIES} answers, not {count}: "
-        "ask for fewer, or take another model"
+        f"the language model wrote only {len(found)} of {count} different prompts for '{label}' in "
+        f"{_TRIES} answers: give a smaller --count, or use another model"
     )
 
 

@@ -79,9 +79,7 @@ def exchange(order: Mapping[str, Any], reads: list[str], writes: list[str]) -> t
             is_over = True
             return answer
     except PipeError:
-        raise ProtocolError(
-            f"the process that was asked to {order['task']} ended in the middle of it"
-        ) from None
+        raise ProtocolError(f"the process that was asked to {order['task']} ended unexpectedly") from None
     finally:
         worker.end(kill=not is_over)
 

@@ -183,7 +183,7 @@ HOLDS: dict[Holding, str] = {
     "data": "which is private",
     "ledger": "the ledger's folder, which is private",
     "run": "the run's folder, which may be shared",
-    "source": "the folder of the run that it starts from",
+    "source": "the folder of the run that is varied",
     "python": "from which Python loads its modules",
 }
 
@@ -261,8 +261,8 @@ def _list_modules() -> Iterator[_Place]:
 def _advise(inner: _Place, outer: _Place) -> str:
     if outer.holds == "ledger":
         own = outer.path / "ledger" / "ledger.sqlite"
-        moving = ", and move what is of the ledger there" if any(outer.path.glob("*.key")) else ""
-        return f"give the ledger a folder of its own{moving}: {spell('ledger', RunConfig)}={own}"
+        moving = ", and move the ledger's files there" if any(outer.path.glob("*.key")) else ""
+        return f"put the ledger into a separate folder{moving}: {spell('ledger', RunConfig)}={own}"
     if inner.holds == "run":
         return f"give {spell_flag('out')} a folder elsewhere"
     return "move it elsewhere"

@@ -50,7 +50,7 @@ from pcevolve.wire.asking import GONE
 KEEPER: Final = "pcevolve.keeper.at_door:keep_at_door"
 OWN: Final = "pcevolve.keeper.clinics.keeping:own_at_door"
 NOBODY: Final = (
-    "nobody can agree to the plan without a terminal: give --yes and --max-epsilon, or run it at a terminal"
+    "agreeing to the plan needs a terminal: run the command at a terminal, or give --yes and --max-epsilon"
 )
 
 
@@ -87,7 +87,7 @@ def join_at_door(
     with _keeping(run, side, socket) as room:
         met = {"front": front, "door": str(socket), "is_demanded": is_demanded}
         joining.order_owner(side.keeper, OWN, run, audience, room, **met)
-        audience.console.print(f"waiting for a front at {socket}")
+        audience.console.print(f"waiting for pcevolve run --keeper at {socket}")
         person = audience.person
 
         def ask(question: str) -> bool:
@@ -167,7 +167,9 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
     except ClientError as error:
         if error.is_reported:  # the reason is on the keeper's screen, for the owner alone
             raise rebuild_error(
-                type(error).__name__, "the keeper refuses to go on, and says why", is_reported=False
+                type(error).__name__,
+                "the keeper refused to continue; see its own messages",
+                is_reported=False,
             ) from None
         raise
     finally:

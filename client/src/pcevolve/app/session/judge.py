@@ -48,7 +48,9 @@ def measure_accuracy(run: CheckedRun, audience: Audience, summary: Mapping[str, 
     if outcome.components.test is None:
         return outcome.summary
     if not has_torch():
-        audience.console.print("accuracy: not measured, which needs torch: pip install 'pcevolve[torch]'")
+        audience.console.print(
+            "accuracy: not measured, because torch is not installed: pip install 'pcevolve[torch]'"
+        )
         return outcome.summary
     from pcevolve.keeper.finished.judging import score  # loads torch, which a refused run does not need
 

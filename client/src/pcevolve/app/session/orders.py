@@ -64,7 +64,7 @@ def order(
     try:
         child.order(work, reads, writes, **orders)
     except GoneError:
-        raise ProtocolError("a process of the run could not begin") from None
+        raise ProtocolError("a process of the run could not start") from None
 
 
 def order_runner(
@@ -120,7 +120,9 @@ def measure(
     try:
         judge.order(JUDGE, *files, **orders)
     except GoneError:
-        raise ProtocolError("the process that measures could not begin; the run is finished") from None
+        raise ProtocolError(
+            "the process that measures the accuracy could not start; the run itself is finished"
+        ) from None
     return attend(judge, None, run.folder, audience, lambda: None)
 
 
@@ -224,13 +226,14 @@ def _read(pipe: Pipe, folder: RunFolder) -> _Message:
         name, body = pipe.receive()
         message = _adapt(name).validate_json(body)
     except GoneError:
-        fault = "ended in the middle of it"
+        fault = "ended unexpectedly"
     except (PipeError, KeyError, ValidationError):
-        fault = "sent what is no message"
+        fault = "sent something that is not a message"
     else:
         return message
     raise ProtocolError(
-        f"a process of the run {fault}; what is paid for is on record: continue with {folder.resume_command}"
+        f"a process of the run {fault}; everything paid for is on record: continue with "
+        f"{folder.resume_command}"
     )
 
 

@@ -94,7 +94,7 @@ def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
     """
     out = given.get("out")
     if out is not None and Path(str(out)).absolute() != root.absolute():
-        raise UsageError(f"--resume {root} and --out {out} are two folders: leave --out out")
+        raise UsageError(f"--resume {root} and --out {out} are different folders: leave --out out")
     folder = RunFolder(root)
     ledger = given.get("ledger")
     if (stored := _find_stored(folder, None if ledger is None else Path(str(ledger)))) is not None:
@@ -104,7 +104,9 @@ def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
         lost = LOST.format(out=spell_flag("out"))
         raise TranscriptError(f"{root} has lost its record: restore the newest copy of the folder; {lost}")
     if not given.keys() & {"private", "domain", "from_run"}:
-        raise UsageError(f"--resume {root}: there is no run to continue; pcevolve run begins one")
+        raise UsageError(
+            f"--resume {root}: there is no run to continue in this folder; pcevolve run begins a run"
+        )
     return read_options({**given, "out": root})
 
 
@@ -129,11 +131,12 @@ def read_options(given: Mapping[str, Any]) -> RunConfig:
     for option in list_options(RunConfig):
         if option.name in given and option.name not in TAKEN and not option.setting.resumable:
             raise UsageError(
-                f"{spell(option.name, RunConfig)} is settled by the release that the run starts from: leave it out"
+                f"the release that the run varies determines {spell(option.name, RunConfig)}: leave this "
+                "option out"
             )
     if "candidates" not in given:
         raise UsageError(
-            f"say with {spell_flag('candidates')} how many images of each class the new run makes"
+            f"give {spell_flag('candidates')}: the number of images that the new run makes per class"
         )
     from pcevolve.public.publish.source import SourceRun  # NumPy takes a moment to import
 
@@ -161,9 +164,9 @@ def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
         left_open = option.name == "encoder" and now == AUTO
         if fixed and now != began and not left_open:
             raise UsageError(
-                f"{spell(option.name, RunConfig)} is not what this run began with, which was "
-                f"{'nothing' if began is None else began}: a run's options do not change; leave it out, or begin a new "
-                f"run with another {spell_flag('out')}"
+                f"{spell(option.name, RunConfig)} differs from the value that this run began with "
+                f"({'none' if began is None else began}), and the options of a run cannot change: leave "
+                f"this option out, or begin a new run with another {spell_flag('out')}"
             )
     # The folder may have moved, or be mounted at another path.
     return stored.changed(**changeable, out=given.output.folder)
@@ -183,7 +186,7 @@ def _require_encoder(settings: RunConfig) -> None:
     if settings.encoder.name != AUTO:
         require_encoder(settings.encoder.name, settings.encoder.weights)
     elif settings.encoder.weights is not None:
-        raise UsageError("encoder.weights FILE: say with --encoder NAME which encoder's weights these are")
+        raise UsageError("encoder.weights FILE: give --encoder NAME, the encoder that the weights belong to")
 
 
 def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
@@ -192,7 +195,9 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
     locate_key(settings.privacy.ledger)
     if find_roster(settings.data.private) is not None:
         own = ("test", "unit_map", "unit_column", "unit_namespace", "unlabelled", "subsample", "secrets")
-        refuse_options(settings, own, " is about private data, which are with the owners: leave it out")
+        refuse_options(
+            settings, own, " concerns private data, which only the owners have: leave this option out"
+        )
     elif settings.data.from_run is None:
         _require_private(settings)
     require_apart(settings)
@@ -200,7 +205,7 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
         return
     if settings.provider.prompts is not None and not Path(settings.provider.prompts).is_file():
         raise UsageError(
-            f"provider.prompts {settings.provider.prompts}: no such file; pcevolve prompts writes one"
+            f"provider.prompts {settings.provider.prompts}: no such file; pcevolve prompts writes such a file"
         )
     if find_roster(settings.data.private) is not None:  # each owner has a ledger
         return
@@ -230,7 +235,7 @@ def _require_private(settings: RunConfig) -> None:
     if isinstance(source, FolderSource):
         (_require_records if made.from_tables else _require_folders)(settings, source.path)
     else:
-        why = f" is for {made.nouns.many} of your own, not for those that come with the client: leave it out"
+        why = f" is only for your own {made.nouns.many}, not for built-in sample data: leave this option out"
         refuse_options(settings, OF_FILES, why)
 
 
@@ -254,7 +259,7 @@ def _require_records(settings: RunConfig, private: Path) -> None:
 
     require_records(private, spell_before("private"))
     if settings.data.secret_columns and private.is_dir():
-        raise UsageError("data.secret_columns names a column of a table, and --private is a folder")
+        raise UsageError("data.secret_columns names columns of a table, but --private is a folder")
     if settings.encoder.weights is not None and not Path(settings.encoder.weights).is_dir():
         raise UsageError(f"encoder.weights {settings.encoder.weights}: no such directory")
     if settings.data.test is not None:

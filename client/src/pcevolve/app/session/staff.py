@@ -118,7 +118,7 @@ class Staff:
             ClientError: The reason for an early end; for the keeper's refusals, an error of the same kind.
         """
         if (find_roster(run.settings.data.private) is None) != (door is None):
-            raise UsageError("several owners work only with pcevolve run --clinics ROSTER")
+            raise UsageError("a run of several owners must be started with pcevolve run --clinics ROSTER")
         runner, settings, source = self.children.runner, run.settings, run.settings.data.from_run
         with claim(run.folder, run.resume), _ending(self.children):
             settings.privacy.ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)

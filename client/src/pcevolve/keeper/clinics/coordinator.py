@@ -57,7 +57,7 @@ class _Adding:
 
     def release(self, query: Query, pool: Pool) -> NoReturn:
         """Refuse: nothing is released without the owners' answers."""
-        raise ProtocolError("a release of several owners is added up, not drawn")
+        raise ProtocolError("a release of several owners is summed, not drawn")
 
 
 class Coordinator(Keeper):
@@ -76,11 +76,13 @@ class Coordinator(Keeper):
         name = self.components.method.name
         if name not in SUMS:
             raise UsageError(
-                f"--method {name}: its releases are no sums, so several owners cannot add them up: choose "
-                f"{', '.join(SUMS)}; nothing was sent"
+                f"--method {name}: its releases are not sums, so several owners cannot make them "
+                f"together: choose {', '.join(SUMS)}; nothing was sent"
             )
         if run.settings.privacy.insecure_noise_seed is not None:
-            raise UsageError("privacy.insecure_noise_seed: owners draw their noise themselves: leave it out")
+            raise UsageError(
+                "privacy.insecure_noise_seed cannot be used, because the owners draw the noise: leave it out"
+            )
         self._recorded: dict[int, Receipt] = {}
         self._summing: Summing | None = None
 
@@ -111,7 +113,7 @@ class Coordinator(Keeper):
         """Begin with the last settled plan, or resume from the record."""
         plan = self._plan
         if plan is None or protocol.digest_plan(plan) != asked.plan:
-            raise ProtocolError("a run begins with the plan that was settled last")
+            raise ProtocolError("a run must begin with the last plan that was made")
         self._owner().keep_options(self.components.settings)
         chooser = self.components.chooser(plan, self._bodies.file)
         assert chooser is not None
@@ -147,7 +149,7 @@ class Coordinator(Keeper):
 
     def release(self, _asked: protocol.Release) -> NoReturn:
         """Refuse: nothing is released without the owners' answers."""
-        raise ProtocolError("a release of several owners is added up, not drawn")
+        raise ProtocolError("a release of several owners is summed, not drawn")
 
     def _add_owners(self, plan: PublicPlan) -> PublicPlan:
         values = {**plan.model_dump(), "clinics": self._owners.model_dump()}
@@ -158,5 +160,5 @@ class Coordinator(Keeper):
 
     def _require_summing(self) -> Summing:
         if self._summing is None:
-            raise ProtocolError("nothing is added up before the run begins")
+            raise ProtocolError("nothing is summed before the run begins")
         return self._summing

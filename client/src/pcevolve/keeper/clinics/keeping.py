@@ -24,7 +24,7 @@ from pcevolve.public.processes.pipe import Pipe, PipeError
 from pcevolve.public.run.meeting import FrontSettings
 from pcevolve.public.screen import Fact
 
-QUESTION: Final = "Take part in this run, with your data as they are?"
+QUESTION: Final = "Take part in this run with your data?"
 
 
 def add_up(orders: Mapping[str, Any], _enforced: Enforcement, _up: Pipe, asks: Pipe, across: Pipe) -> None:
@@ -57,7 +57,7 @@ def own(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, 
     """Run as an owner's process, which has the private data."""
     screen = _prepare(orders)
     if not enforced.is_whole:
-        screen.print(f"NOTE: private files and the network are two processes: {enforced}")
+        screen.print(f"NOTE: one process has the private files and another has the network: {enforced}")
     with decoded_elsewhere(asks):
         try:
             owner = _make_owner(orders, screen, up)

@@ -50,17 +50,19 @@ class OwnerKey:
             mode, data = path.stat().st_mode, path.read_bytes()[:_MOST_BYTES]
         except OSError as error:
             raise UsageError(
-                f"--key {path}: {error.strerror}; pcevolve clinics key makes one, once for each owner"
+                f"--key {path}: {error.strerror}; each owner makes one key with pcevolve clinics key"
             ) from None
         if stat.S_IMODE(mode) & 0o077:
-            raise UsageError(f"--key {path}: others can read it: chmod 600 {path}")
+            raise UsageError(f"--key {path}: other users can read this file: run chmod 600 {path}")
         try:
             # Parsing errors are not shown, because they might quote the key.
             halves = base64.b64decode(data.decode().strip().removeprefix(FORM), validate=True)
         except (binascii.Error, UnicodeDecodeError):
             halves = b""
         if not data.startswith(FORM.encode()) or len(halves) != 2 * KEY_BYTES:
-            raise UsageError(f"--key {path}: is no owner's private key: pcevolve clinics key makes one")
+            raise UsageError(
+                f"--key {path}: this file is not an owner's private key: make one with pcevolve clinics key"
+            )
         signing, agreement = halves[:KEY_BYTES], halves[KEY_BYTES:]
         return cls(
             Ed25519PrivateKey.from_private_bytes(signing), X25519PrivateKey.from_private_bytes(agreement)
@@ -70,8 +72,8 @@ class OwnerKey:
         """Write a key file readable by its owner alone (``UsageError`` if the file exists)."""
         if path.exists():
             raise UsageError(
-                f"{path} already exists and is not overwritten: an owner uses the same key for as long as the roster "
-                "is in use; choose another file for another key"
+                f"{path} already exists and was not overwritten. An owner keeps the same key as long as "
+                "the roster is in use; for a new key, choose another file"
             )
         halves = self.signing.private_bytes_raw() + self.agreement.private_bytes_raw()
         write_durably(path, (FORM + base64.b64encode(halves).decode() + "\n").encode(), 0o600)
@@ -87,7 +89,7 @@ class OwnerKey:
         try:
             return self.agreement.exchange(X25519PublicKey.from_public_bytes(other))
         except ValueError:
-            raise UsageError("the roster has a key that is unusable for key agreement") from None
+            raise UsageError("the roster contains a key that cannot be used for key agreement") from None
 
 
 _PURPOSE: Final = b"pcevolve clinics mask 1"

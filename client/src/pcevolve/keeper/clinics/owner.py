@@ -145,8 +145,9 @@ class Owner:
         keys = [each.key for each in self._roster.owner]
         if self._key.public not in keys:
             raise UsageError(
-                f"--key {options.key} belongs to no owner in {options.roster}: its public half ends in "
-                f"{self._key.public[-12:]}; put it there, and give all owners the same roster"
+                f"--key {options.key} does not belong to an owner in {options.roster}: its public key "
+                f"ends in {self._key.public[-12:]}; add the public key to the roster, and give all owners "
+                "the same roster"
             )
         self._place = keys.index(self._key.public)
         self._question = _Question()
@@ -218,7 +219,7 @@ class Owner:
         """
         work = self._require_work()
         if asked.plan != work.summing.plan_digest:
-            raise ProtocolError("another plan was agreed to than was considered; nothing was drawn")
+            raise ProtocolError("the agreed plan differs from the plan that was shown; no noise was drawn")
         if not (self._has_agreed(work.plan, work.account) or self._consent.is_given()):
             raise DeclinedError("Not taking part. Nothing was spent")
         with self._padding.section():
@@ -245,7 +246,7 @@ class Owner:
         """
         work, question = self._require_work(), asked.question
         if not work.account.enrolled:
-            raise ProtocolError("nothing is answered before the owner agreed")
+            raise ProtocolError("no question is answered before the owner has agreed")
         work.record.catch_up()
         lineage, accesses = work.lineage, work.summing.list_accesses()
         if question.head != work.record.head:
@@ -253,14 +254,14 @@ class Owner:
                 "the question is about a different record from the one that this owner was shown; no noise was drawn"
             )
         if question.iteration != lineage.find_next() or lineage.list_missing(lineage.find_due()):
-            raise ProtocolError("the question is not about the next release of the plan: nothing was drawn")
+            raise ProtocolError("the question is not about the next release of the plan; no noise was drawn")
         if (question.iteration, question.part) not in accesses:
             raise ProtocolError(
-                "the question is about an access that the plan does not have: nothing was drawn"
+                "the question is about an access that the plan does not contain; no noise was drawn"
             )
         if not all(map(self._owns, asked.before)):
             raise ProtocolError(
-                "the question follows an answer that this owner did not give: nothing was drawn"
+                "the question follows an answer that this owner did not give; no noise was drawn"
             )
         pool = lineage.pool(question.iteration)
         if question.iteration:  # public work, so it is outside the private section
@@ -285,8 +286,8 @@ class Owner:
         """Report private work that took longer than its tick, and close the ledger."""
         if self._padding.longest > self._padding.tick:
             self._screen.print(
-                f"WARNING: private work took longer than the {self._padding.tick:g} s to which it is padded, so the "
-                "coordinator saw that it was more"
+                f"WARNING: private work took longer than the {self._padding.tick:g} s to which it is "
+                "padded, so the coordinator could observe the longer time"
             )
         self._open.close()
 
@@ -297,8 +298,9 @@ class Owner:
         if known is not None:
             if known.record != question.digest:
                 raise LedgerError(
-                    "this access was answered before, to another question: the coordinator, or this ledger, goes on "
-                    "from a copy; nothing was drawn, and nothing more is answered"
+                    "this access was already used to answer a different question, so the coordinator or "
+                    "this ledger must be an old copy; no noise was drawn, and no more questions are "
+                    "answered"
                 )
             return work.account.read_measured(query.iteration)
         pool = work.lineage.pool(question.iteration)
@@ -341,7 +343,7 @@ class Owner:
             return False
         if json.loads(path.read_text())["plan"] != digest_plan(plan):
             raise LedgerError(
-                "the coordinator shows another plan of this run than you agreed to: nothing was drawn"
+                "the coordinator shows a different plan from the one that you agreed to; no noise was drawn"
             )
         return account.enrolled
 
@@ -349,8 +351,9 @@ class Owner:
         weights = self._options.weights
         if named_weights(plan.encoder.name, weights) != plan.encoder.weights:
             raise ModelError(
-                f"the plan's encoder {plan.encoder.name} has other weights than are here: give --encoder-weights FILE, "
-                "or use the coordinator's version of pcevolve; nothing was spent"
+                f"the plan's encoder {plan.encoder.name} has different weights from those on this "
+                "machine: give --encoder-weights FILE, or use the coordinator's version of pcevolve; "
+                "nothing was spent"
             )
         encoder = load_encoder(plan.encoder.name, weights)
         find_frame(plan, encoder)
@@ -363,7 +366,7 @@ class Owner:
         if most is not None and not within(events, Budget(most, delta)):
             raise BudgetError(
                 f"the plan costs one {plan.unit} epsilon {format_loss(epsilon(events, delta))} at delta "
-                f"{in_full(delta)}, more than --max-epsilon {float(most):g}: nothing was spent"
+                f"{in_full(delta)}, more than --max-epsilon {float(most):g}; nothing was spent"
             )
 
     def _open_account(self, plan: PublicPlan, data: PrivateDataset) -> Account:

@@ -37,13 +37,13 @@ def require_plan(plan: PublicPlan, roster: Roster, place: int) -> None:
         )
     if (plan.labels, plan.data.words) != (tuple(roster.labels.values()), tuple(roster.words.values())):
         raise ProtocolError(
-            "the coordinator's plan has other classes than the roster: compare the digests that pcevolve clinics "
-            "roster prints; nothing was read or spent"
+            "the classes in the coordinator's plan differ from those in the roster: compare the digests "
+            "that pcevolve clinics roster prints; nothing was read or spent"
         )
     if plan.unit != (roster.unit or kind):
         raise ProtocolError(
-            f"the plan's privacy unit is one {plan.unit}, and the roster's one {roster.unit or kind}: nothing was read "
-            "or spent"
+            f"the privacy unit is one {plan.unit} in the plan, but one {roster.unit or kind} in the "
+            "roster; nothing was read or spent"
         )
     assert owners is not None
     assert place < len(owners.owners)
@@ -90,8 +90,8 @@ def read_data(
         )
     if read.data.unit_name != plan.unit:
         raise DataError(
-            f"--private {options.private}: a privacy unit here is one {read.data.unit_name}, and the roster says one "
-            f"{plan.unit}: give --unit-map FILE, or begin without --unit-map; nothing was spent"
+            f"--private {options.private}: the privacy unit is one {read.data.unit_name} in these data, "
+            f"but one {plan.unit} in the roster: add or leave out --unit-map FILE; nothing was spent"
         )
     return read.data.rename(roster.labels), [Fact(title, text) for title, text in read.notes]
 
@@ -105,8 +105,10 @@ def describe_plan(plan: PublicPlan, place: int, account: Account, events: Sequen
     yield Fact("server", f"{plan.provider.model} at {plan.provider.api}")
     stated = {"operator": plan.provider.operator, "retention": plan.provider.retention}
     for title, words in stated.items():
-        yield Fact(title, f"{words}, as the coordinator says" if words else "not stated by the coordinator")
-    yield Fact("result", "all owners and the coordinator get the dataset, the record and the report")
+        yield Fact(
+            title, f"{words}, as stated by the coordinator" if words else "not stated by the coordinator"
+        )
+    yield Fact("result", "all owners and the coordinator receive the dataset, the record and the report")
     classes = ", ".join(plan.data.words or plan.labels)
     yield Fact(
         "classes",
@@ -117,9 +119,9 @@ def describe_plan(plan: PublicPlan, place: int, account: Account, events: Sequen
     before, after = account.compute_spent_before(), account.compute_spent_after(events)
     yield Fact(
         "ledger",
-        f"{account.entries.store.path}: the most exposed {plan.unit} has borne {_spell(before)} from "
-        f"other runs, and will have borne {_spell(after)} after this one (counted as under privacy), of at most "
-        f"{float(account.lifetime.epsilon):g}, at delta {in_full(account.lifetime.delta)}",
+        f"{account.entries.store.path}: other runs have spent {_spell(before)} on the most exposed "
+        f"{plan.unit}, and after this run the sum will be {_spell(after)} (counted as under privacy), of "
+        f"at most {float(account.lifetime.epsilon):g}, at delta {in_full(account.lifetime.delta)}",
     )
     yield Fact("delta", in_full(delta), "")
 
@@ -133,7 +135,7 @@ def describe_protection(plan: PublicPlan, events: Sequence[Event]) -> Iterator[t
     assert owners is not None
     alone = [owners.weaken(event) for event in events]
     many = f"{owners.colluding} of the other owners" if owners.colluding else "none of the other owners"
-    change = "changed, its label included" if plan.privacy.relation == "replace-one" else "more or less"
+    change = "changed, its label included" if plan.privacy.relation == "replace-one" else "added or removed"
     several = f"at most {owners.holders} owners" if owners.holders > 1 else "one owner alone"
     yield (
         "privacy",
@@ -157,8 +159,8 @@ def describe_sent(sizes: Sequence[int]) -> Fact:
     answers = f"{spell_count(len(sizes), 'answer')} of {spell_size(sum(sizes))}"
     return Fact(
         "sent",
-        f"that you joined and agree, and {answers}: to coordinator and provider, random numbers without the answers "
-        "of all other owners",
+        f"the facts that you joined and agreed, and {answers}; without the answers of all other owners, "
+        "coordinator and provider see only random numbers",
     )
 
 

@@ -30,7 +30,7 @@ def find_plan(folder: RunFolder) -> PublicPlan:
         (each.record.plan for each in read(folder.transcript) if isinstance(each.record, Planned)), None
     )
     if plan is None or plan.clinics is None:
-        raise ProtocolError("the coordinator's record has no plan for several owners: nothing was drawn")
+        raise ProtocolError("the coordinator's record has no plan for several owners; no noise was drawn")
     return plan
 
 
@@ -80,11 +80,13 @@ class CopiedRecord:
     def _check(self, released: RecordedRelease) -> None:
         receipt, lineage = released.receipt, self._lineage
         if receipt.iteration != lineage.find_next() or lineage.list_missing(lineage.find_due()):
-            raise ProtocolError("the coordinator's record has a release that is not the next one of the plan")
+            raise ProtocolError(
+                "the coordinator's record contains a release that is not the next one in the plan"
+            )
         exchanges = () if released.answers is None else decode_exchanges(self._bodies.file(released.answers))
         if not all(map(self._owns, exchanges)):
             raise ProtocolError(
-                "the coordinator's record has an answer of yours that your ledger does not have"
+                "the coordinator's record contains an answer of yours that is not in your ledger"
             )
         measured = self._bodies.file(receipt.measured) if receipt.measured else b""
         pool = lineage.pool(receipt.iteration)
@@ -94,9 +96,7 @@ class CopiedRecord:
         except (SafetensorError, ValueError, KeyError, TypeError):
             fault = "what was measured cannot be read"
         if fault:
-            raise ProtocolError(
-                f"release {receipt.iteration} of the coordinator's record does not hold: {fault}"
-            )
+            raise ProtocolError(f"release {receipt.iteration} in the coordinator's record is wrong: {fault}")
         self._summing.note(receipt, measured)
         lineage.receipts.append(receipt)
 

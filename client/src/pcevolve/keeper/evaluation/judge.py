@@ -161,7 +161,7 @@ class Accuracy:
     def of(cls, values: Sequence[float]) -> Accuracy:
         """Summarise at least three accuracies."""
         if len(values) < SEEDS:
-            raise UsageError(f"accuracy over {len(values)} seeds asked for: use {SEEDS} or more")
+            raise UsageError(f"an accuracy over {len(values)} seeds was requested: use {SEEDS} seeds or more")
         spread = float(np.std(values, ddof=1))
         return cls(float(np.mean(values)), spread / len(values) ** 0.5, tuple(map(float, values)))
 

@@ -111,4 +111,4 @@ def find_control(root: Path, given: Path | None) -> Path | None:
         return found
     if given is None:
         return None
-    raise UsageError(f"--control {given} is no run of method random with the same classes")
+    raise UsageError(f"--control {given} is not a run of method random with the same classes")

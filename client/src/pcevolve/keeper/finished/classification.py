@@ -89,7 +89,8 @@ class NearestMean:
             frame = arrays["centre"], arrays["axes"], arrays["means"]
         except (OSError, SafetensorError, KeyError):
             raise UsageError(
-                f"{root} has no classifier: methods that release class means, as dp-means does, write one"
+                f"{root} has no classifier: only methods that release class means, such as dp-means, "
+                "write one"
             ) from None
         numbers = arrays.get("appearance")
         look = None if numbers is None else Appearance.released(tuple(numbers.tolist()))

@@ -37,7 +37,9 @@ from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.transcript.reader import RunReader
 
-OTHER_TESTS = "WARNING: these runs were evaluated on different test sets, so their accuracies do not compare"
+OTHER_TESTS = (
+    "WARNING: these runs were evaluated on different test sets, so their accuracies cannot be compared"
+)
 AXES = {"ε": "Accuracy over ε", "N": "Accuracy over N, images per class"}
 Settings: TypeAlias = dict[str, Any]
 """A run's settings, by the names shown on the page."""
@@ -197,7 +199,7 @@ def write_sheet(roots: Sequence[Path], path: Path) -> None:
     for root, name in zip(roots, _name_runs(roots), strict=True):
         plan = RunReader.strict(root).require_plan()
         if why := plan.modality.refuses_sheets:
-            raise UsageError(f"--sheet draws images, and {name} {why}")
+            raise UsageError(f"--sheet shows images, but {name} {why}")
         rows.append((name, Labelled.released(root, plan.labels).first(SHOWN)))
     write_durably(path, draw_sheet(rows))
 

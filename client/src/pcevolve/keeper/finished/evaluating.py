@@ -160,7 +160,8 @@ def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Pri
         data = name_classes(data, began.data.words)
     if data.labels != plan.labels:
         raise UsageError(
-            f"{option} {given} has the classes {', '.join(data.labels)}, and the run {', '.join(plan.labels)}"
+            f"{option} {given} has the classes {', '.join(data.labels)}, but the run has "
+            f"{', '.join(plan.labels)}"
         )
     return data
 

@@ -80,9 +80,12 @@ def require_held_out(
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         tell_on_screen(f"{where}: {len(places)} of {len(test)}: {', '.join(names[:NAMED])}{more}")
         raise DataError(
-            f"{where}: some of it is private data of this run, by which the dataset was selected: "
-            "accuracy on it says nothing about other data; give data that the run has not seen"
+            f"{where}: part of these data are private data of the run, which selected the dataset, so the "
+            "accuracy on them says nothing about other data: give data that the run has not used"
         )
     return (
-        "" if voted is not None else "not checked, for the run's ledger is not here: whether test data voted"
+        ""
+        if voted is not None
+        else "not checked, because the run's ledger is not on this machine: "
+        "whether the test data include private data of the run"
     )

@@ -293,28 +293,29 @@ def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
 
 def _say_worth(found: Worth, many: str) -> str:
     """State the figures behind the verdict, with the judges' names."""
-    by = f"by {join([*found.judges])} on {found.items} {many} kept aside"
+    by = f"measured by {join([*found.judges])} on {found.items} held-out {many}"
     left_out = [_say_failure(name, many, why) for name, why in found.failed.items()]
     if SHOTS not in found.accuracies:
-        way = f"training on it gives an accuracy of {_spell(found.accuracies[DATASET], ' %')}"
+        way = f"a classifier trained on the dataset has an accuracy of {_spell(found.accuracies[DATASET], ' %')}"
     elif found.share is None:
         return "; ".join(
             [
-                f"training on the private {many} themselves gives too little accuracy to compare with ({by})",
+                f"even a classifier trained on the private {many} is not accurate enough for a comparison "
+                f"({by})",
                 *left_out,
             ]
         )
     else:
         share = _spell(found.share, " %")
-        way = f"accuracy covers {share} of the distance from chance to that of the private {many}"
+        way = f"the dataset's accuracy covers {share} of the distance from chance to the accuracy of the private {many}"
     free = [_spell_lead(each, name) for name, each in found.ahead.items()]
     return "; ".join([f"{join([way, *free])} ({by}; 95 % intervals)", *left_out])
 
 
 def _say_failure(name: str, many: str, why: Failure) -> str:
     if why == "untrained":
-        return f"{name} failed to learn the private {many} that it was trained on, and says nothing"
-    return f"to {name} the private {many} taught nothing surely above chance, so it says nothing"
+        return f"{name} could not learn the private {many}, so its figures are left out"
+    return f"{name}, trained on the private {many}, is not clearly better than chance, so its figures are left out"
 
 
 def _spell_lead(lead: Interval, name: str) -> str:
@@ -335,24 +336,24 @@ def _spell(figure: Interval, unit: str) -> str:
 def _advise(found: Worth, kind: Kind) -> str:
     many = MODALITIES[kind].nouns.many
     if found.items < LEAST_ITEMS:
-        return f"a figure says something from {LEAST_ITEMS} {many} kept aside on"
+        return f"the figures become meaningful with {LEAST_ITEMS} or more held-out {many}"
     if found.word == "unknown":
         return (
-            f"with the private {many} (--private), evaluate also compares the dataset's usefulness with "
-            f"theirs, and shows its {many} beside the nearest of them"
+            f"give the private {many} with --private, and pcevolve evaluate also compares the dataset "
+            f"with the private {many} and shows the nearest pairs"
         )
     if found.share is None and found.word == "doubtful":
-        return f"more private {many}, or another judge (pcevolve evaluate --judge), may say more"
+        return f"more private {many}, or another judge (pcevolve evaluate --judge), may give a clearer result"
     if (name := found.matched) is not None:
-        good = "are better" if found.ahead[name].high < 0 else "are as good"
+        good = "are better" if found.ahead[name].high < 0 else "are at least as good"
         return f"{name} cost no privacy and {good}: spending epsilon added nothing"
     if found.word == "not useful":
         return MODALITIES[kind].other_provider
     if found.word == "useful":
         return ""
     if (name := found.unsure) is not None and found.share is not None and found.share.low >= WORTHY:
-        return f"it is not certain that the dataset is better than {name}, which costs no privacy; test on more {many}"
-    return f"it is not certain that the dataset covers half of the distance; test on more {many}"
+        return f"it is uncertain whether the dataset is better than {name}, which costs no privacy: test on more {many}"
+    return f"it is uncertain whether the dataset covers half of the distance: test on more {many}"
 
 
 def label_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[LabelledSet]:

@@ -140,19 +140,20 @@ class Account:
             return
         if known.units != self.run.units:
             raise LedgerError(
-                "the private data are not those that this run began with: restore them, or begin a new run; nothing "
-                "more was spent"
+                "the private data differ from those that this run began with: restore the original data, "
+                "or begin a new run; nothing more was spent"
             )
         if known.data != self.run.data:
             raise LedgerError(
-                "the private data are those that this run began with, but not as they were: an image or a text is in "
-                "another class, or another secret is declared; restore them, or begin a new run; nothing more was spent"
+                "the images or texts are those that this run began with, but a label or a declared "
+                "secret has changed: restore the original data, or begin a new run; nothing more was "
+                "spent"
             )
         if (known.relation, known.unit, known.terms) != (self.run.relation, self.run.unit, self.run.terms):
             raise LedgerError(
-                f"this run began with privacy.relation {known.relation}, one {known.unit} as its privacy unit, "
-                f"data.unit_size {known.terms.unit_size or 'not given'}, and another noise or provider: "
-                "resume with the same settings"
+                f"this run began with other settings (privacy.relation {known.relation}, privacy unit one "
+                f"{known.unit}, data.unit_size {known.terms.unit_size or 'not given'}), or with another "
+                "noise or provider: resume with the same settings"
             )
 
     def pay(self, query: Query, events: Iterable[Event], draw: Callable[[], Paid]) -> Receipt:
@@ -179,7 +180,9 @@ class Account:
             if known is not None:
                 return known
             if not self.enrolled:
-                raise LedgerError(f"run {self.run.run_id} is not on record, so it cannot pay: enrol it first")
+                raise LedgerError(
+                    f"run {self.run.run_id} is not in the ledger, so it cannot pay: enrol it first"
+                )
             # Before the draw, never after it: a refusal must not depend on the draw.
             self._afford(events)
             paid = draw()
@@ -208,8 +211,8 @@ class Account:
         # has other images under these names.
         if not self.record.has(known.receipt) and known.record != self.record.head:
             raise LedgerError(
-                "another copy of this run's folder has gone on meanwhile, and the ledger has its release: go on with "
-                "that copy; in this one nothing was released"
+                "another copy of this run's folder was continued, and the ledger contains its release: "
+                "continue with that copy; nothing was released in this copy"
             )
         return known.receipt
 

@@ -42,7 +42,7 @@ def open_store(path: Path, create: bool, waiting: Callable[[str], None]) -> Stor
         # A new file in place of the dangling link would forget earlier spending.
         if each.is_symlink() and not each.exists():
             raise LedgerError(
-                f"{each} is a link to {each.readlink()}, which is not there: mount or restore it"
+                f"{each} is a link to {each.readlink()}, which does not exist: mount or restore that file"
             )
     try:
         # The key gets its name last, so its existence shows that the ledger is complete.
@@ -62,10 +62,10 @@ def _missing(path: Path, key: Path) -> str:
     others = {each for each in others if not each.endswith(SQLITE_SUFFIXES)}
     if others:
         return (
-            f"{path}: {key.name} is the key of {', '.join(sorted(others))}: give a ledger a name that "
-            "differs before its last dot"
+            f"{path}: its key would be {key.name}, which is the key of {', '.join(sorted(others))}: "
+            "choose a ledger name that differs before the last dot"
         )
-    return f"{path} is gone but its key is there: restore the ledger, or remove {key} if no run has ever spent anything"
+    return f"{path} is missing, but its key exists: restore the ledger, or remove {key} if no run has spent anything"
 
 
 def require_there(path: Path) -> None:
@@ -85,8 +85,8 @@ def is_there(path: Path) -> bool:
 def describe_missing(path: Path) -> str:
     """State that no run has made a ledger yet."""
     return (
-        f"no ledger yet at {path}, so no run has spent anything; pcevolve run creates it (--ledger or PCEVOLVE_LEDGER "
-        "names another)"
+        f"there is no ledger yet at {path}, so no run has spent anything. pcevolve run creates the "
+        "ledger. --ledger or PCEVOLVE_LEDGER selects a different one"
     )
 
 
@@ -108,11 +108,11 @@ def list_run_folders(path: Path) -> list[str]:
 def locate_key(path: Path) -> Path:
     """Return the path of a ledger's key (``LedgerError`` if no ledger can have this path); opens nothing."""
     if not path.name:
-        raise LedgerError(f"'{path}' is a folder and no file: name a file in it with privacy.ledger")
+        raise LedgerError(f"'{path}' is a folder: give a file in it with privacy.ledger")
     key = path.with_suffix(".key")
     # A ledger that ended in .key would be its own key.
     if key == path:
-        raise LedgerError(f"{path} is the name of a ledger's key: choose another with privacy.ledger")
+        raise LedgerError(f"{path} is the name of a ledger's key: choose another file with privacy.ledger")
     return key
 
 
@@ -130,8 +130,9 @@ def require_volume(path: Path, volume: Path | None) -> None:
     # A container without the volume begins with an empty ledger, so limits would only apply within it.
     if not os.path.ismount(volume):
         raise LedgerError(
-            f"{volume} is no volume, so the ledger, which remembers what was spent, would be lost with this container: "
-            f"mount a named volume there, as docker compose does (docker run -v pcevolve-ledger:{volume})"
+            f"{volume} is not a volume, so the ledger, which records what was spent, would be lost with "
+            "this container: mount a named volume there, as docker compose does (docker run -v "
+            f"pcevolve-ledger:{volume})"
         )
     if not path.resolve().is_relative_to(volume.resolve()):
         raise LedgerError(f"ledger {path} is not on the volume {volume} and may be lost with this container")
@@ -163,7 +164,7 @@ def _make(path: Path, making: Path) -> None:
     for orphan in (path.with_name(path.name + side) for side in SQLITE_SUFFIXES):
         if orphan.exists():
             raise LedgerError(
-                f"{orphan} is left of a ledger that is gone: restore ledger and key from a backup"
+                f"{orphan} belongs to a ledger that is missing: restore ledger and key from a backup"
             )
     secret = LedgerKey.new()
     # The key first: a ledger without its key can never be opened again.

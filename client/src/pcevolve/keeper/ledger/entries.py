@@ -264,7 +264,7 @@ def _understanding(row: Row) -> Iterator[None]:
         yield
     except (ValueError, KeyError, TypeError) as error:
         raise LedgerError(
-            f"ledger row {row.number} was written by another version: use the version that wrote it"
+            f"ledger row {row.number} was written by another version of pcevolve: use that version"
         ) from error
 
 

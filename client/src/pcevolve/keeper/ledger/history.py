@@ -142,7 +142,7 @@ class LedgerBook(Ledger):
         enrolled = [each for each in map(self._entries.enrolment, wanted) if each is not None]
         if run_id is not None and not enrolled:
             raise LedgerError(
-                f"the ledger knows no run {run_id}: pcevolve budget show lists those that it knows"
+                f"the ledger does not contain a run {run_id}: pcevolve budget show lists its runs"
             )
         return enrolled
 

@@ -86,7 +86,7 @@ class Ledger:
         prints = Units.of(self._store.key, units, unit)
         if terms.unit_size is not None and prints.largest > terms.unit_size:
             raise DataError(
-                f"a {unit} has more images than data.unit_size {terms.unit_size} says: nothing was spent"
+                f"a {unit} has more images than data.unit_size {terms.unit_size} allows; nothing was spent"
             )
         bound_to = self._store.key.data_fingerprint(data)
         enrolment = Enrolment(run_id, relation, unit, limits.run, prints, bound_to, terms, origin)

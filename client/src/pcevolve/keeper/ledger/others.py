@@ -192,8 +192,8 @@ class AffectedUnits:
         for run in self.others:
             if run.relation != self.run.relation:
                 raise LedgerError(
-                    "earlier runs on these data used another neighbour relation: use the same, "
-                    f"--set privacy.relation={run.relation}, as {name_runs([run])} did"
+                    "earlier runs on these data used a different neighbour relation: use the same "
+                    f"relation, --set privacy.relation={run.relation}, as {name_runs([run])} did"
                 )
         done = {run.run_id: (merge(self.entries.events(run.run_id)), run.terms.group) for run in self.others}
         units = list(map(self.entries.read_units, (*self.others, self.run)))
@@ -223,7 +223,7 @@ def name_runs(runs: Iterable[Enrolment]) -> str:
         for each in known[:NAMED]
     ]
     more = len(known) - len(listed)
-    return ", ".join(listed) + (f" and {more} more, which pcevolve budget show lists" if more else "")
+    return ", ".join(listed) + (f" and {more} more, listed by pcevolve budget show" if more else "")
 
 
 def _group(mine: Enrolment, other: Enrolment) -> int | None:

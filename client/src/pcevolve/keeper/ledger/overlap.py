@@ -224,8 +224,9 @@ def _require_bounds(overlap: Overlap, count: IntArray, mixed: NDArray[np.bool_],
     if relation == "add-remove" and undeclared.any():
         kind = overlap.kinds[int(np.argmax(undeclared))]
         raise LedgerError(
-            f"runs on these data count one {kind} by its name and by other units too, and under add-remove a {kind} "
-            f"may come or go with any number of images: say with data.unit_size how many images one {kind} has at most"
+            f"some runs on these data identify a {kind} by name and others count other units. Under "
+            f"add-remove, a {kind} may be added with any number of images: set data.unit_size to the "
+            f"largest number of images of one {kind}"
         )
     over = mixed & (overlap.most > 0) & (count > overlap.most)
     # The declared number was too small, so sums that used it would be wrong.

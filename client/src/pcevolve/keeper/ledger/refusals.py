@@ -13,29 +13,27 @@ from pcevolve.public.modality import SINGLE
 from pcevolve.public.privacy import Budget, Event
 
 INSECURE_BEFORE = (
-    "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "
-    "reveal. Use data that no such run has seen; privacy.forget_insecure leaves such runs out of the sum, and card and "
-    "report say so"
+    "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs "
+    "together reveal. Use data that no INSECURE run has used, or set privacy.forget_insecure, which "
+    "leaves such runs out of the sum (the card and the report then state this)"
 )
 
-APART = ", and data.unit_namespace keeps apart what another source calls alike"
-DECIDES = (
-    "let those responsible for the data decide with pcevolve budget cap what all runs may spend together"
-)
+APART = ", and data.unit_namespace separates equal names from different sources"
+DECIDES = "ask those responsible for the data to set a cap for all runs with pcevolve budget cap"
 
 
 def spell_raising(lower: Fraction, limit: Budget, capped: bool) -> str:
     """Word the refusal of a run that would raise the limit on all runs together."""
     by = "the ledger's cap allows" if capped else "this run may spend, where the ledger has no cap"
     return (
-        f"privacy.lifetime_epsilon {float(lower):g} is more than {by}, {float(limit.epsilon):g}: it can lower that and "
-        f"not raise it; {DECIDES}"
+        f"privacy.lifetime_epsilon {float(lower):g} is more than {by}, {float(limit.epsilon):g}: this "
+        f"option can only lower that limit; {DECIDES}"
     )
 
 
 def spell_insecure(affected: AffectedUnits) -> str:
     """Word the refusal to add to a sum that no ε bounds."""
-    return f"{INSECURE_BEFORE}. It is about {affected.named_insecure}"
+    return f"{INSECURE_BEFORE}. INSECURE runs on these data: {affected.named_insecure}"
 
 
 def spell_over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> str:
@@ -45,8 +43,9 @@ def spell_over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget
     if math.isinf(asked):
         return _spell_unbounded(limit)
     return (
-        f"asked epsilon={asked:g}, {left:g} left in this run at delta {in_full(limit.delta)}: nothing was drawn; "
-        f"use fewer iterations, or begin a run with a larger {spell_flag('epsilon')}"
+        f"epsilon={asked:g} was requested, but only {left:g} is left in this run at delta "
+        f"{in_full(limit.delta)}; nothing was drawn: use fewer iterations, or begin a run with a larger "
+        f"{spell_flag('epsilon')}"
     )
 
 
@@ -60,18 +59,19 @@ def spell_over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
     total, own = epsilon(worst.events, limit.delta), epsilon(worst.own, limit.delta)
     if math.isinf(total):
         return _spell_unbounded(limit) if math.isinf(own) or limit.delta else _spell_noisy_before(worst)
-    limited = f"whose cap is {float(limit.epsilon):g} at delta {in_full(limit.delta)}"
+    limited = f"and the cap is {float(limit.epsilon):g} at delta {in_full(limit.delta)}"
     if not worst.others:
         return (
-            f"this run would spend epsilon={format_upwards(total)} on one {kind}, {limited}: nothing was drawn; give a "
-            f"smaller {spell_flag('epsilon')}, or {DECIDES}"
+            f"this run would spend epsilon={format_upwards(total)} on one {kind}, {limited}; nothing was "
+            f"drawn: give a smaller {spell_flag('epsilon')}, or {DECIDES}"
         )
     before = format_loss(epsilon(worst.others, limit.delta))
     return (
-        f"earlier runs already spent epsilon={before} on these data, for the most exposed {kind}, {limited}; "
-        f"this run would bring the sum to {format_upwards(total)}. The earlier runs are {name_runs(worst.runs)}"
+        f"earlier runs have already spent epsilon={before} on the most exposed {kind} of these data, "
+        f"{limited}; this run would bring the sum to {format_upwards(total)}. The earlier runs are "
+        f"{name_runs(worst.runs)}"
         + (
-            f", which share no image with this run: the name of the {kind} is the link{APART}"
+            f", which share no image with this run but contain a {kind} of the same name{APART}"
             if worst.by_name
             else ""
         )
@@ -81,13 +81,14 @@ def spell_over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
 
 def _spell_noisy_before(worst: CumulativeLoss) -> str:
     return (
-        f"at delta 0 no epsilon bounds what earlier runs on these data reveal: nothing was drawn. They are "
-        f"{name_runs(worst.runs)}: use the dataset that is already paid for, or {DECIDES}, at a delta above 0"
+        "at delta 0 no epsilon bounds what earlier runs on these data reveal; nothing was drawn. The "
+        f"earlier runs are {name_runs(worst.runs)}: use the dataset that is already paid for, or "
+        f"{DECIDES}, with a delta above 0"
     )
 
 
 def _spell_unbounded(limit: Budget) -> str:
     return (
-        f"at delta {in_full(limit.delta)} no epsilon bounds what these mechanisms, or those of earlier runs on these "
-        "data, reveal: nothing was drawn; allow a --delta above 0"
+        f"at delta {in_full(limit.delta)} no epsilon bounds what these mechanisms, or those of earlier "
+        "runs on these data, reveal; nothing was drawn: give a --delta above 0"
     )

@@ -67,7 +67,7 @@ class Store:
         # SQLite treats an empty file as a new database, so a truncated ledger would have forgotten
         # everything.
         if path.stat().st_size == 0:
-            raise LedgerError(f"{path} is empty, which a ledger never is: restore it from a backup")
+            raise LedgerError(f"{path} is empty, but a ledger is never empty: restore it from a backup")
         with self._guard():
             self._db = _connect(path)
         try:
@@ -198,13 +198,14 @@ class Store:
         # Distinguished from a foreign file: an older ledger still protects people, and must not be deleted.
         if known == APPLICATION_ID and version < VERSION:
             raise LedgerError(
-                f"{self.path} was made by an earlier version, in format {version}: it was not touched; keep it, and "
-                "the version that made it, for the runs that it knows, and choose another with privacy.ledger for new "
-                "data"
+                f"{self.path} was made by an earlier version of pcevolve, in format {version}, and was "
+                "not changed: keep this ledger and that version for the runs in it, and choose another "
+                "ledger with privacy.ledger for new data"
             )
         if (known, version) != (APPLICATION_ID, VERSION):
             raise LedgerError(
-                f"{self.path} is not a ledger of this version: choose another with privacy.ledger"
+                f"{self.path} is not a ledger of this version of pcevolve: choose another file with "
+                "privacy.ledger"
             )
 
     def _inspect(self) -> None:
@@ -223,7 +224,7 @@ class Store:
             row = Row(*values)
             if row.number != len(self._seals) or row.seal != self._seal(*row[:-1]):
                 raise LedgerError(
-                    self._describe_damage(f"row {row.number} was changed or one before it is gone")
+                    self._describe_damage(f"row {row.number} was changed, or an earlier row is missing")
                 )
             self._seals.append(row.seal)
             self.numbers[row.run_id][row.name] = row.number
@@ -231,14 +232,16 @@ class Store:
         heads = self._db.execute("SELECT count, seal FROM head").fetchall()
         # The head seals the number of rows; otherwise the last rows could be cut off undetected.
         if heads != [(count, _head(self.key, count, self._seals[-1]))]:
-            raise LedgerError(self._describe_damage("its last rows are gone, or its key is another ledger's"))
+            raise LedgerError(
+                self._describe_damage("its last rows are missing, or its key belongs to another ledger")
+            )
 
     def _seal(self, number: int, run_id: str, name: str, content: bytes, private: bytes) -> bytes:
         before = self._seals[number - 1]
         return self.key.seal(before, b"%d" % number, run_id.encode(), name.encode(), content, private)
 
     def _describe_damage(self, how: str) -> str:
-        return f"{self.path} is damaged ({how}): restore it and its key from a backup; it was not touched"
+        return f"{self.path} is damaged ({how}) and was not changed: restore it and its key from a backup"
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,7 +260,9 @@ class LedgerKey:
         """Read a key file (``LedgerError`` if it is missing or incomplete)."""
         # Never replaced by a new key, which would recognise no image and so restart every budget.
         if not path.exists():
-            raise LedgerError(f"{path} is missing: without it the ledger cannot recognise data; restore it")
+            raise LedgerError(
+                f"{path} is missing, and without this file the ledger cannot recognise data: restore it"
+            )
         # Raw bytes, because no format can then be misread.
         secret = path.read_bytes()
         if len(secret) != SIZE:

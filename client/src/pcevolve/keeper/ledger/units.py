@@ -203,4 +203,4 @@ def _check(units: Sequence[PrivateUnit], kind: str) -> None:
 def _refuse_twins(prints: Iterable[bytes], fault: str) -> None:
     listed = list(prints)
     if len(set(listed)) < len(listed):
-        raise DataError(f"{fault}: each may belong to only one unit of a run")
+        raise DataError(f"{fault}: an image may belong to only one unit of a run")

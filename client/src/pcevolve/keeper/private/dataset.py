@@ -105,7 +105,7 @@ class PrivateDataset:
     def rename(self, names: Mapping[str, str]) -> PrivateDataset:
         """Replace the labels, keeping their order (``UsageError`` unless every label gets a new name)."""
         if odd := sorted(set(names) ^ set(self.labels)):
-            raise UsageError(f"data.words must name every class exactly once: look at {odd[0]!r}")
+            raise UsageError(f"data.words must contain every class exactly once: check {odd[0]!r}")
         places = {label: place for place, label in enumerate(names)}
         order = np.array([places[label] for label in self.labels], dtype=np.int64)
         return replace(self, labels=tuple(names.values()), targets=order[self.targets])
@@ -147,7 +147,7 @@ class PrivateDataset:
             DataError: A class is too small.
         """
         if shots < 1:
-            raise UsageError(f"{shots} shots per class asked for: ask for 1 or more")
+            raise UsageError(f"{shots} shots per class were requested: give 1 or more")
         random = np.random.default_rng(seed)
         drawn = np.zeros(len(self), dtype=bool)
         for label in self.labels:

@@ -23,7 +23,11 @@ def find_inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | N
     """
     named = {folder: _split_name(folder.name) for folder in folders if not names_companions(folder.name)}
     apart = list_some([folder.name for folder in folders if folder not in named])
-    unread = f"; {apart} beside them, which by its name holds no pictures, is not read" if apart else ""
+    unread = (
+        f"; the folder {apart} beside them is not read, because by its name it holds no images"
+        if apart
+        else ""
+    )
     training = [folder for folder, name in named.items() if name in _TRAINING]
     held_out = [folder for wanted in _HELD_OUT for folder, name in named.items() if name == wanted]
     if training and set(named.values()) <= _TRAINING | set(_HELD_OUT):
@@ -31,11 +35,11 @@ def find_inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | N
         given += f" --test {quote(str(held_out[0]))}" if held_out else ""
         if len(training) > 1:
             several = list_some([folder.name for folder in training])
-            given = f"one folder, in which the class folders of {several} are put together, or one of them: {given}"
-        return training[0], f"{path} holds splits, each with class folders: give {given}{unread}"
+            given = f"one folder that combines the class folders of {several}, or one of them: {given}"
+        return training[0], f"{path} contains splits with class folders: give {given}{unread}"
     if len(named) == 1:
         (inner,) = named
-        return inner, f"the class folders of {path} lie one folder deeper: give {quote(str(inner))}{unread}"
+        return inner, f"the class folders of {path} are one level deeper: give {quote(str(inner))}{unread}"
     return None
 
 
@@ -60,24 +64,26 @@ def describe_patients(path: Path, deep: Mapping[Path, Sequence[Path]]) -> str:
     first = next(entry for entry in next(iter(deep.values())) if is_folder(entry))
     if all(_names_split(name) or names_companions(name) for name in inner):
         return (
-            f"each folder of {path} holds splits, such as {shorten(first)}: give one of them, {first.parent}"
+            f"each folder in {path} contains splits, such as {shorten(first)}: give one of these folders, "
+            f"{first.parent}"
         )
     if len(set(inner)) < len(deep) and len(inner) > len(set(inner)):
         return (
-            f"{path} seems to hold a folder for each patient, with class folders such as {min(inner)!r} in it: a run "
-            "needs them the other way round, as CLASS/PATIENT/image, and --unit-map"
+            f"{path} seems to contain one folder per patient, with class folders such as {min(inner)!r} in it: a run "
+            "needs the order CLASS/PATIENT/image, and --unit-map"
         )
     if all(map(names_nobody, inner)):
         apart = next((each for each in sorted(set(inner)) if names_companions(each)), "")
         away = (
-            f", and move those of {apart!r} elsewhere, which by their name belong to pictures"
+            f", and move the folder {apart!r} elsewhere, which by its name only accompanies images"
             if apart
             else ""
         )
-        return f"the class folders hold folders, such as {shorten(first)}: move their images up{away}"
+        return f"the class folders contain folders, such as {shorten(first)}: move their images up{away}"
     example = next(Folders().files_below(first), first / "image.png")
     return (
-        f"the class folders hold folders, such as {shorten(first)}: if each is of one patient, give --unit-map FILE, a "
-        f"CSV file with the lines 'file,patient' and, for each image, such as '{example.relative_to(path).as_posix()},"
-        f"{first.name}' (pcevolve check {quote(str(path))} --write-unit-map FILE writes it); else move their images up"
+        f"the class folders contain folders, such as {shorten(first)}: if each folder holds one patient's "
+        "images, give --unit-map FILE, a CSV file with the lines 'file,patient' and, for each image, "
+        f"such as '{example.relative_to(path).as_posix()},{first.name}' (pcevolve check "
+        f"{quote(str(path))} --write-unit-map FILE writes it); otherwise move their images up"
     )

@@ -101,7 +101,7 @@ class Folders:
             return []
         # By device and inode: a link back to a parent folder would be followed forever.
         if (status.st_dev, status.st_ino) in self._seen:
-            self.faults.append(f"{folder} is the same folder as another one: remove the link")
+            self.faults.append(f"{folder} is the same folder as another folder: remove the link")
             return []
         self._seen.add((status.st_dev, status.st_ino))
         return [e for e in entries if not e.name.startswith(".") and e.name.lower() not in SYSTEM_FILES]
@@ -182,10 +182,12 @@ def _of_classes(path: Path, nested: bool) -> Listing:
 def _without_classes(path: Path, loose: Sequence[Path]) -> Listing:
     """List the images of a folder without subfolders as one class, with a fault."""
     fault = f"{path} has no class folders: put the images into one subfolder per class"
-    more = ", or have a run take them as one class by --set data.unlabelled=true" if loose else ""
+    more = ", or treat all images as one class with --set data.unlabelled=true" if loose else ""
     table = next((each for each in sorted(path.iterdir()) if each.suffix.lower() in _TABLES), None)
     advice = (
-        f"; {table.name} beside them, which is not read, may say which goes where" if loose and table else ""
+        f"; the file {table.name}, which is not read, may list the class of each image"
+        if loose and table
+        else ""
     )
     return _sort_out(path, ("images",), [(file, 0) for file in loose], [fault + more + advice])
 
@@ -200,8 +202,8 @@ def _holds_image(entries: Sequence[Path]) -> bool:
 
 def _loose_faults(loose: Sequence[Path]) -> list[str]:
     """Describe images beside the class folders; only the first few are named."""
-    advice = "lies outside the class folders: move it into one, or remove it"
-    more = [f"{len(loose) - _NAMED} more images lie outside the class folders"] if len(loose) > _NAMED else []
+    advice = "is outside the class folders: move it into a class folder, or remove it"
+    more = [f"{len(loose) - _NAMED} more images are outside the class folders"] if len(loose) > _NAMED else []
     return [*(f"{entry.name} {advice}" for entry in loose[:_NAMED]), *more]
 
 
@@ -222,13 +224,17 @@ def refuse_twins(names: Sequence[str], items: Sequence[str | bytes], what: str) 
     first: dict[str | bytes, int] = {}
     pairs = [(place, first.setdefault(item, place)) for place, item in enumerate(items)]
     refuse(
-        [f"{names[one]} has the {what} of {names[twin]}; remove one" for one, twin in pairs if twin != one]
+        [
+            f"{names[one]} has the same {what} as {names[twin]}; remove one of them"
+            for one, twin in pairs
+            if twin != one
+        ]
     )
 
 
 def describe_single_class(path: Path, label: str) -> str:
     """State that data have only one class, and name the remedies."""
-    return f"{path} has only one class, {label!r}: at least two are needed, or --set data.unlabelled=true"
+    return f"{path} has only one class, {label!r}: add another class, or give --set data.unlabelled=true"
 
 
 def shorten(file: Path) -> str:
@@ -252,7 +258,11 @@ def _sort_out(
     found_once = Listing(root, labels, files, targets, skipped, (*faults, *odd, *emptiness))
     twice = [name for name, count in Counter(found_once.names).items() if count > 1]
     return replace(
-        found_once, faults=(*found_once.faults, *(f"{name} is two files: rename one" for name in twice))
+        found_once,
+        faults=(
+            *found_once.faults,
+            *(f"{name} is the name of two files: rename one of them" for name in twice),
+        ),
     )
 
 
@@ -278,8 +288,8 @@ def _advice(file: Path) -> str:
     from pcevolve.keeper.private.companions import names_companions
 
     if names_companions(file.name):
-        return "is a folder that by its name holds what belongs to pictures: move it elsewhere"
-    return "is a folder within a class: give the folder that holds the classes, or move its images up"
+        return "is a folder that by its name only accompanies images: move it elsewhere"
+    return "is a folder inside a class folder: give the folder that contains the class folders, or move its images up"
 
 
 def read_head(file: Path) -> bytes:

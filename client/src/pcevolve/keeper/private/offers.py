@@ -28,15 +28,15 @@ OF_ROSTER = "the roster's shots"
 def refuse_shots(settings: RunConfig, shots: Shots, unit: str, drawable: Mapping[str, int]) -> NoReturn:
     """Refuse classes whose sizes differ from the declared size (``DataError``); show remedies on the owner's screen."""
     price, named = partial(price_subsample, settings, len(shots.held)), spell_flag("shots")
-    held = f"your classes hold {describe_counts(shots)} {unit} each, and {named} says {shots.declared}"
+    held = f"your classes hold {describe_counts(shots)} {unit} each, but {named} is {shots.declared}"
     if named == OF_ROSTER:
         tell_on_screen(f"{held}: agree with the other owners on another number")
     else:
         offers = list_offers(shots, min(drawable.values()), price)
         tell_on_screen(f"{held}; give", *(f"  {offer}" for offer in offers))
     raise DataError(
-        f"class sizes are too far from {named} {shots.declared}; the released means would "
-        f"be biased: nothing was spent or sent{_advise_check(settings)}"
+        f"the class sizes are too far from {named} {shots.declared}, so the released means would be "
+        f"biased; nothing was spent or sent{_advise_check(settings)}"
     )
 
 
@@ -48,8 +48,8 @@ def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> 
             f"--set data.subsample={shots.fewest} draws them all" if shots.fewest else "none can be drawn"
         )
         tell_on_screen(
-            f"your classes have {describe_counts(shots)} {unit} each to draw from, and data.subsample says "
-            f"{settings.data.shots}: {instead}; a unit of several classes counts for one of them"
+            f"your classes have {describe_counts(shots)} {unit} each to draw from, but data.subsample is "
+            f"{settings.data.shots}: {instead}; a unit of several classes counts in only one of them"
         )
 
 
@@ -72,17 +72,17 @@ def list_offers(shots: Shots, drawable: int, price: Callable[[int], str]) -> lis
     offers = []
     if shots.even:
         offers.append(
-            f"{advise('shots', (shots.fewest + shots.most) // 2)}: use all of them; the number becomes public"
+            f"{advise('shots', (shots.fewest + shots.most) // 2)}: uses all units; the number becomes public"
         )
     else:
         offers.append(
-            f"{advise('method', 'pe')} {advise('class_counts', True, 'method.class_counts')}: use all of "
-            "them; noisy numbers by class are released"
+            f"{advise('method', 'pe')} {advise('class_counts', True, 'method.class_counts')}: uses all "
+            "units; noisy class sizes are released"
         )
     if 0 < drawn < shots.most:
         offers.append(
-            f"{advise('subsample', drawn, 'data.subsample')}: use {drawn} per class, drawn at random, at "
-            f"{price(drawn)}; {advise('test', 'rest')} uses the others"
+            f"{advise('subsample', drawn, 'data.subsample')}: uses {drawn} units per class, drawn at "
+            f"random, at {price(drawn)}; {advise('test', 'rest')} tests on the others"
         )
     return offers
 
@@ -108,4 +108,4 @@ def _advise_check(settings: RunConfig) -> str:
     usual = type(settings.provider).model_fields["dialect"].default
     is_usual = find_abilities(chosen).makes == find_abilities(usual).makes
     more = "" if is_usual else f" --dialect {chosen}"
-    return f"; pcevolve check {shlex.quote(settings.data.private)}{more} tells more"
+    return f"; for details: pcevolve check {shlex.quote(settings.data.private)}{more}"

@@ -32,7 +32,7 @@ SHORTEST = 3
 """Smallest number of characters of a secret."""
 MOST_BYTES = 2**26
 MOST = 100_000
-FORM = "a secret a line, or a secret, its prior and its bound with tabs between them"
+FORM = "one secret per line, optionally followed by its prior and its bound, separated by tabs"
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,7 +147,9 @@ def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
             # If a secret is listed twice, the stricter promise applies.
             found[secret.letters] = min(known, secret, key=lambda each: each.budget)
     if not found or len(found) > MOST:
-        raise DataError(f"data.secrets {path} holds {'no' if not found else f'more than {MOST:,}'} secrets")
+        raise DataError(
+            f"data.secrets {path} contains {'no' if not found else f'more than {MOST:,}'} secrets"
+        )
     return tuple(found.values())
 
 
@@ -173,8 +175,8 @@ def cap_weights(
     for secret in sources.find_held(data):
         if len(secret.places) > most:
             raise DataError(
-                f"{secret.name} occurs in {len(secret.places)} texts, and method.secret_size is {most}: "
-                "give a larger number, which is public, or leave texts out"
+                f"{secret.name} occurs in {len(secret.places)} texts, but method.secret_size is {most}: "
+                "give a larger number, which becomes public, or leave texts out"
             )
         own = list(secret.places)
         found[own] = np.minimum(found[own], share(secret.budget))
@@ -216,7 +218,9 @@ def _secret(line: str, where: str, budget: float) -> Secret:
         prior, bound = map(float, numbers)
         own = secret_budget(prior, bound)
     except ValueError:
-        raise DataError(f"{where} is not of the form: {FORM}, with 0 < prior <= bound < 1") from None
+        raise DataError(
+            f"{where} does not have the required form: {FORM}, with 0 < prior <= bound < 1"
+        ) from None
     if own > budget:
         raise DataError(
             f"{where} gives weaker limits than method.secret_prior and method.secret_bound, which hold for every "
@@ -251,7 +255,7 @@ def read_declared(settings: RunConfig, promise: Secrecy) -> Sources:
     budget = secret_budget(promise.prior, promise.bound)
     columns = settings.data.secret_columns
     if len(set(columns)) < len(columns) or not all(columns):
-        raise UsageError("data.secret_columns names a column twice, or one without a name")
+        raise UsageError("data.secret_columns contains a column twice, or a column without a name")
     listed = () if settings.data.secrets is None else read_secrets(settings.data.secrets, budget)
     return Sources(listed, columns, budget)
 

@@ -47,8 +47,8 @@ def draw_places(
     # suits.
     if min(count_drawable(units, targets).values()) < count:
         raise DataError(
-            "a class has fewer units than data.subsample draws: give a smaller number, or leave "
-            "data.subsample out; nothing was spent or sent"
+            "a class has fewer units than data.subsample draws; nothing was spent or sent: give a "
+            "smaller number, or leave data.subsample out"
         )
     of_class: dict[int, list[str]] = {}
     for unit, target in assign_classes(units, targets).items():

@@ -97,7 +97,8 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
             if isinstance(number_of_unit, float) and abs(number_of_unit) >= MOST_EXACT:
                 fault = (
                     fault
-                    or f"has a {columns.unit} of more digits than floating point keeps: store it as text"
+                    or f"has a {columns.unit} with more digits than a floating-point number can hold: "
+                    "store it as text"
                 )
             of_class = label or _read_cell(row.get(columns.label))
             number += 1  # counted here, because an error names the last row that was read
@@ -116,7 +117,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, UnicodeDecodeError):
-        return "it is not in UTF-8: save it so"
+        return "it is not in UTF-8: save it as UTF-8"
     return "it is damaged"
 
 
@@ -148,11 +149,11 @@ def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mappi
     if found is None:
         if path.suffix.lower() in SUFFIXES:
             raise DataError(
-                f"{path} is one image: give the folder that holds a folder of images for each class"
+                f"{path} is one image: give the folder that contains one subfolder of images per class"
             )
         if advice := advise_by_name(path.name):
             raise DataError(f"{path} {advice}")
-        raise DataError(f"{path} is no table that can be read: give a folder {OF_TEXTS}")
+        raise DataError(f"{path} is not a table that can be read: give a folder {OF_TEXTS}")
     if found is _parquet and find_spec("pyarrow") is None:
         raise UsageError(f"{path} needs pyarrow: install it, or pcevolve[parquet]")
     return found
@@ -248,7 +249,8 @@ def _require_bearable(path: Path, metadata: Any, names: Sequence[str], most: int
     # In this encoding, each text is a prefix of the previous text plus a rest, and may unpack to any length.
     if any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in chunks):
         raise DataError(
-            f"{path} has the encoding DELTA_BYTE_ARRAY, which is not read: write it without, or as .jsonl"
+            f"{path} uses the encoding DELTA_BYTE_ARRAY, which is not supported: write the table without "
+            "this encoding, or as .jsonl"
         )
 
 
@@ -289,8 +291,8 @@ def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) ->
         )
     if missing and (files := next((name for name in there if _FILES.fullmatch(name.strip())), None)):
         raise DataError(
-            f"{path} names files in its column {files!r}, and a table is read as texts: images are read from class "
-            "folders, so make a folder for each label, move its images there, and give --private the folder above them"
+            f"{path} lists files in its column {files!r}, but tables can contain only texts. For images, make one "
+            "folder per label, move the images into these folders, and give their parent folder to --private"
         )
     if missing:
         offers = ", ".join(map(repr, there[:10])) or "none"
@@ -316,7 +318,7 @@ def read_folder(path: Path, label: str | None) -> Iterator[Row]:
         name = file.relative_to(path).as_posix()
         text, fault = None, ""
         if file.suffix.lower() != ".txt" or (label is None and len(file.relative_to(path).parts) != 2):
-            fault = "is no .txt file in a class folder"
+            fault = "is not a .txt file in a class folder"
         else:
             try:
                 text = read_text(read_file(file, MOST_BYTES))

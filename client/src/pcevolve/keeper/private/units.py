@@ -75,8 +75,8 @@ def map_folders(there: Sequence[str]) -> UnitMap | None:
 def describe_link(kind: str) -> str:
     """Explain what links units of two datasets, and what keeps two sources apart."""
     return (
-        f"the name of a {kind} is the link between data sets: whoever has the same name in other data counts as the "
-        f"same {kind}, and what was spent on one counts for both; data.unit_namespace=WORD keeps two sources apart"
+        f"a {kind} is recognised in other datasets by its name: the same name counts as the same {kind}, "
+        "and everything spent on either counts for both; data.unit_namespace=WORD separates two sources"
     )
 
 
@@ -84,7 +84,7 @@ def write_units(path: Path, there: Sequence[str]) -> None:
     """Write a map for ``read_units``, with the folders within class folders as patients (``DataError`` without any)."""
     found = map_folders(there)
     if found is None:
-        raise DataError(f"--write-unit-map {path}: no image lies in a patient's folder within a class folder")
+        raise DataError(f"--write-unit-map {path}: no image is in a patient's folder inside a class folder")
     if odd := [name for name in there if _normalise(name).strip() != name or not _is_unicode(name)]:
         raise DataError(
             f"--write-unit-map {path}: {printable(list_some(odd))} cannot be listed: rename files and folders "
@@ -96,7 +96,8 @@ def write_units(path: Path, there: Sequence[str]) -> None:
             csv.writer(file).writerows([("file", found.kind), *found.of.items()])
     except FileExistsError:
         raise DataError(
-            f"--write-unit-map {path} is there already: give --unit-map {quote(str(path))} instead, or another file"
+            f"--write-unit-map {path} already exists: use it with --unit-map {quote(str(path))}, or give "
+            "another file"
         ) from None
     except OSError as error:
         raise DataError(f"--write-unit-map {path} cannot be written: {error.strerror}") from None
@@ -142,9 +143,12 @@ def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
     if _normalise(header[0]) in names:
         raise DataError(f"--unit-map {path} begins with an image: it needs {_EXAMPLE}")
     if find_label_fault(header[1]) is not None:
-        raise DataError(f"--unit-map {path} does not say what a unit is: it needs {_EXAMPLE}")
+        raise DataError(f"--unit-map {path} does not name the unit in its first line: it needs {_EXAMPLE}")
     if header[1].casefold() in SINGLE:
-        raise DataError(f"--unit-map {path} calls a unit an image: name what its images have in common")
+        raise DataError(
+            f"--unit-map {path} calls its unit an image: use a word for what its images have "
+            "in common, such as patient"
+        )
 
 
 def normalise_unit(name: str) -> str:

@@ -70,12 +70,14 @@ class Copy:
                 line = Line.model_validate(parse_json(raw))
                 record = from_event(line.event)
             except ValueError:
-                raise TranscriptError("the coordinator sent what is no line of a record") from None
+                raise TranscriptError(
+                    "the coordinator sent something that is not a line of a record"
+                ) from None
             if (line.seq, line.prev) != (self.lines, self.head):
-                raise TranscriptError("the coordinator sent a line that does not follow the one before it")
+                raise TranscriptError("the coordinator sent a line that does not follow the previous line")
             for name in list_files(record):
                 if not (self._folder.bodies / name).exists() and self._bodies.keep(fetch(name)) != name:
-                    raise TranscriptError("the coordinator sent a file that is not what its record says")
+                    raise TranscriptError("the coordinator sent a file that differs from its record")
             rest = memoryview(raw)
             while rest:
                 rest = rest[self._file.write(rest) :]

@@ -52,7 +52,9 @@ class RecordLines:
         self._look()
         if lines >= len(self._ends) or self._heads[lines] != head:
             raise DeniedError(
-                409, "this owner has a copy of another record: join with another --out, or restore the copy"
+                409,
+                "this owner has a copy of a different record: join with another --out, or restore "
+                "the right copy",
             )
         end = self._ends[lines]
         most = max([each for each in self._ends[lines + 1 :] if each - end <= MOST_LINES_BYTES], default=None)
@@ -137,7 +139,8 @@ class Door:
                 self._changed.wait(1.0)
             if rest := self._list_others(self._informed):
                 self._tell(
-                    f"not told that the run is over: {self._name(rest)}; start it again with --resume to tell"
+                    f"not informed that the run is over: {self._name(rest)}; to inform them, start the "
+                    "coordinator again with --resume"
                 )
 
     def hear(self, sync: Sync) -> News:
@@ -164,7 +167,7 @@ class Door:
         try:
             return StoredFiles(self._folder.bodies).file(digest)
         except TranscriptError:
-            raise DeniedError(404, "the record has no such file") from None
+            raise DeniedError(404, "the record does not contain this file") from None
 
     def note_fault(self, reason: str | None) -> None:
         """Report the TLS error of an unknown client, once for each error."""
@@ -190,7 +193,8 @@ class Door:
         if sync.version != self._version:
             raise DeniedError(
                 409,
-                f"the coordinator has version {self._version} of pcevolve, and this owner {sync.version}: use one",
+                f"the coordinator has version {self._version} of pcevolve, but this owner has version "
+                f"{sync.version}: use the same version",
             )
         if sync.roster != self._clinics.digest:
             raise DeniedError(
@@ -199,7 +203,7 @@ class Door:
                 "roster prints",
             )
         if not self._has_come(sync.owner, sync):
-            raise DeniedError(403, "the key is not that of this owner in the coordinator's roster")
+            raise DeniedError(403, "the key differs from this owner's key in the coordinator's roster")
 
     def _tell_denied(self, sync: Sync, error: DeniedError) -> None:
         """Report why an owner is not admitted, once per status; an owner without valid signature is not named."""
@@ -207,7 +211,7 @@ class Door:
             report = place, error.status
             if report not in self._denied and self._has_come(place, sync):
                 self._denied.add(report)
-                self._tell(f"{self._name([place])} is not let in: {printable(error.why)}")
+                self._tell(f"{self._name([place])} was refused: {printable(error.why)}")
 
     def _has_come(self, place: int, sync: Sync) -> bool:
         return self._clinics.has_signed(place, state_presence(sync.roster), sync.token)
@@ -224,13 +228,13 @@ class Door:
         self._refused.pop(place, None)  # the owner was started again, with the fault corrected
         if sync.agreement is not None and place not in self._agreed:
             if not self._clinics.has_signed(place, state_agreement(self._plan), sync.agreement):
-                raise DeniedError(403, "this is no signature under the coordinator's plan")
+                raise DeniedError(403, "the signature is not valid for the coordinator's plan")
             self._agreed.add(place)
             self._tell(f"{self._name([place])} agrees ({len(self._agreed)} of {len(self._clinics.owners)})")
         if sync.answer is not None and self._asked is not None and sync.question == self._asked[0].digest:
             if sync.answer.owner != place or not sync.answer.is_signed(self._asked[0], self._clinics):
                 raise DeniedError(
-                    403, "this answer is not signed by this owner for the question that was asked"
+                    403, "the answer has no valid signature of this owner for the question that was asked"
                 )
             # The first answer counts: with a choice of two, somebody could select.
             self._answers.setdefault(place, sync.answer)
@@ -261,7 +265,9 @@ class Door:
             while missing := list_missing():
                 for place, why in self._refused.items():
                     # The kind of reason is enough here, because the details are for the owner alone.
-                    raise UsageError(f"owner {self._name([place])} {why}; its own screen says more")
+                    raise UsageError(
+                        f"owner {self._name([place])} {why}; see the messages on that owner's screen"
+                    )
                 now = time.monotonic()
                 if now - reported > _SILENCE_SECONDS:
                     reported = now

@@ -28,12 +28,12 @@ UNAUTHENTICATED_SECONDS: Final = 10.0
 """Time from the connection to the end of the first message with an owner's signature."""
 
 TLS_FAULTS: Final = {
-    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the certificate is out of date by that machine's clock: correct the clock, or "
-    "renew the certificate",
-    "SSLV3_ALERT_BAD_CERTIFICATE": "the certificate is for another host name than was asked for, or not valid yet by "
-    "that machine's clock",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "by that machine's clock, the certificate has expired: correct "
+    "the clock, or renew the certificate",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the certificate is for a different host name, or by that machine's "
+    "clock it is not valid yet",
     "TLSV1_ALERT_UNKNOWN_CA": "that machine does not trust the certificate: join with --ca-file",
-    "HTTP_REQUEST": "with --certificate the address begins with https://",
+    "HTTP_REQUEST": "the coordinator uses --certificate, so the address must begin with https://",
 }
 """Explanations of a client's TLS error, by OpenSSL's name of the error."""
 

@@ -41,12 +41,13 @@ AGAIN_SECONDS: Final = 2.0
 _TOO_EARLY: Final = 503
 """Status of a coordinator that has no plan yet."""
 _SILENT: Final = "cannot be reached"
-_HANGS_UP: Final = "hangs up (one that has a certificate is reached by https://)"
+_HANGS_UP: Final = "closes the connection (if it has a certificate, use https://)"
 _MENDS: Final[dict[str, str]] = {
-    "the certificate is out of date": "so this machine's clock says: correct the clock, or have it renewed",
-    "the certificate is another host's": "give the host name for which it was made",
+    "the certificate is out of date": "by this machine's clock, it has expired: correct the clock, or "
+    "ask for a new certificate",
+    "the certificate is another host's": "use the host name in the certificate",
     "the certificate is not trusted": "give --ca-file FILE with the authority that signed it",
-    "that port speaks no TLS": "give its address with http://, or have the coordinator begin with --certificate",
+    "that port speaks no TLS": "use http:// in the address, or ask the coordinator to use --certificate",
 }
 """Advice by the fault of the coordinator's TLS connection."""
 
@@ -88,7 +89,7 @@ class Front:
         try:
             trusted = ssl.create_default_context(cafile=ca_file)
         except (OSError, ssl.SSLError) as error:
-            raise UsageError(f"--ca-file {ca_file}: cannot be used: {error}") from None
+            raise UsageError(f"--ca-file {ca_file} cannot be used: {error}") from None
         self._client = httpx.Client(base_url=url, verify=trusted, timeout=4 * WAIT_SECONDS)
         self._url, self._owner, self._audience = url, owner, audience
         self._who = owner.introduce()
@@ -140,7 +141,7 @@ class Front:
         try:
             return kind.model_validate_json(data)
         except ValidationError:
-            raise ProtocolError(f"{self._url} is no coordinator of this version of pcevolve") from None
+            raise ProtocolError(f"{self._url} is not a coordinator of this version of pcevolve") from None
 
     def _send(self, method: str, path: str, headers: dict[str, str], body: bytes, most: int) -> bytes:
         token = base64.b64encode(self._who.token).decode()
@@ -166,7 +167,7 @@ class Front:
 
     def _miss(self, how: str) -> None:
         if not self._is_missed:
-            self._tell(f"the coordinator at {self._url} {how}: trying again until it can (Ctrl-C ends)")
+            self._tell(f"the coordinator at {self._url} {how}: trying again until it answers (Ctrl-C stops)")
         self._is_missed = True
         time.sleep(AGAIN_SECONDS)
 
@@ -179,7 +180,7 @@ def _read(answer: httpx.Response, most: int) -> bytes:
     for piece in answer.iter_bytes():
         data += piece
         if len(data) > most:
-            raise ProtocolError("the coordinator sent more than any record has")
+            raise ProtocolError("the coordinator sent more data than a record can hold")
     return data
 
 
@@ -187,7 +188,7 @@ def _find_why(data: bytes, status: int) -> str:
     try:
         return Denied.model_validate_json(data).why
     except ValidationError:
-        return f"it answered with HTTP {status}, which no coordinator does"
+        return f"it answered with HTTP status {status}, which a coordinator never sends"
 
 
 def take_part(
@@ -228,7 +229,8 @@ def _agree(owner: RemoteOwner, audience: Audience, up: Pipe) -> bytes:
     if not considered.is_agreed:
         if not audience.person.is_there():
             raise UsageError(
-                "nobody can agree to the plan without a terminal: give --yes and --max-epsilon, or run it at a terminal"
+                "agreeing to the plan needs a terminal: run the command at a terminal, or give --yes and "
+                "--max-epsilon"
             )
         if not audience.person.agrees(""):  # the parent process words the question
             raise DeclinedError("Not taking part. Nothing was spent")
@@ -251,7 +253,8 @@ def join(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pi
             )
         except KeyboardInterrupt:
             raise StoppedError(
-                "Stopped. What was answered stays paid; the same command goes on with this run"
+                "Stopped. Every answer given so far remains paid for. To continue, give the same command "
+                "again"
             ) from None
         finally:
             copy.close()

@@ -21,7 +21,7 @@ from pcevolve.wire.clinics.guests import Guests
 
 MOST_UNAUTHENTICATED_BYTES: Final = 2**16
 """Most bytes of a message that are read before its sender is known; only an owner's answer may be longer."""
-_NO_OWNER: Final = "only an owner of the roster is let in"
+_NO_OWNER: Final = "only owners of the roster are accepted"
 _SILENT_SECONDS: Final = 60.0
 """Longest time for which a connection may send nothing."""
 _BODY: Final = re.compile(re.escape(BODIES) + "([0-9a-f]{64})")
@@ -104,9 +104,9 @@ class _Visit(BaseHTTPRequestHandler):
         # Path, length and sender are checked before the body is read.
         length = self.headers.get("Content-Length", "")
         if self.path != SYNC:
-            raise DeniedError(404, "nothing is here")
+            raise DeniedError(404, "there is nothing at this address")
         if not (length.isascii() and length.isdigit()) or int(length) > MOST_BYTES:
-            raise DeniedError(413, "a message of no length, or too long")
+            raise DeniedError(413, "a message without a length, or too long")
         if not self._is_owner() and int(length) > MOST_UNAUTHENTICATED_BYTES:
             raise DeniedError(403, _NO_OWNER)
         try:
@@ -134,7 +134,7 @@ class _Visit(BaseHTTPRequestHandler):
             raise DeniedError(403, _NO_OWNER)
         found = _BODY.fullmatch(self.path)
         if found is None:
-            raise DeniedError(404, "nothing is here")
+            raise DeniedError(404, "there is nothing at this address")
         return self.server.door.find_body(found[1])
 
 
@@ -150,5 +150,5 @@ def _load(certificate: Path, key: Path | None) -> ssl.SSLContext:
     try:
         context.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"--certificate {certificate}: cannot be used: {error}") from None
+        raise UsageError(f"--certificate {certificate} cannot be used: {error}") from None
     return context

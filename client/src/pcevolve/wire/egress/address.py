@@ -79,8 +79,8 @@ class Address:
         if self.key is None or parts.scheme != "http" or is_loopback(parts.hostname or ""):
             return ""
         return (
-            f"WARNING: the key goes to {parts.netloc} over plain http: whoever is on the way can read it and all"
-            " images. Give --api https://..., or a tunnel's end on this machine (ssh -L)"
+            f"WARNING: the API key is sent to {parts.netloc} over plain http. Anyone on the network path "
+            "can read the key and all images. Use --api https://..., or an ssh tunnel (ssh -L)"
         )
 
     def outgoing(self, request: WireRequest) -> Outgoing:

@@ -128,14 +128,15 @@ class Meter:
         allowed, due = self.allowance, self._expect_cost(slot)
         if allowed.requests is not None and self.requests >= allowed.requests:
             raise AllowanceError(
-                f"the run has made {self.requests} requests, all that provider.max_requests allows; nothing is "
-                f"lost: continue with --resume RUN and a higher provider.max_requests"
+                f"the run has sent {self.requests} requests, as many as provider.max_requests allows; "
+                "nothing is lost: continue with --resume RUN and a higher provider.max_requests"
             )
         # After one answer without a cost, the sum is a guess, and a limit on a guess protects nobody.
         if allowed.cost is not None and self._untold:
             raise AllowanceError(
-                "the API did not say what an answer cost, so --max-cost cannot be kept; nothing is lost: continue "
-                "with --resume RUN and --set provider.price=PRICE, or without --max-cost"
+                "the API did not report the cost of an answer, so --max-cost cannot be enforced; nothing "
+                "is lost: continue with --resume RUN and --set provider.price=PRICE, or without "
+                "--max-cost"
             )
         # Including the next request's own cost: a limit checked afterwards would already be exceeded.
         if allowed.cost is not None and self.cost + due > allowed.cost + _ROUNDING:
@@ -193,11 +194,11 @@ class Meter:
         total = self.requests + forecast.requests
         if allowed.requests is not None and total > allowed.requests:
             raise UsageError(
-                f"this takes {total} requests, more than provider.max_requests {allowed.requests}"
+                f"the run needs {total} requests, more than provider.max_requests {allowed.requests}"
             )
         if allowed.cost is not None and not self.is_priced:
             raise UsageError(
-                f"--max-cost needs provider.price: this API does not say what "
+                "--max-cost needs provider.price, because this API does not report what "
                 f"{MODALITIES[self.dialect.abilities.makes].nouns.an} costs"
             )
         # Without a price there is nothing to compare; a limit on cost was already refused above.
@@ -206,11 +207,13 @@ class Meter:
         whole = self.cost + forecast.cost
         if allowed.cost is not None and whole > allowed.cost + _ROUNDING:
             raise UsageError(
-                f"this would cost {spell_money(whole, self.dialect)}, more than --max-cost {allowed.cost:g}"
+                f"the run would cost {spell_money(whole, self.dialect)}, more than --max-cost "
+                f"{allowed.cost:g}"
             )
         if credit is not None and forecast.cost > credit + _ROUNDING:
             raise UsageError(
-                f"this would cost {spell_money(forecast.cost, self.dialect)}, and the account holds {credit:g}"
+                f"the run would cost {spell_money(forecast.cost, self.dialect)}, but the account "
+                f"holds only {credit:g}"
             )
 
     def _images(self, slot: str) -> int:

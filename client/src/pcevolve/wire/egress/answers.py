@@ -48,8 +48,8 @@ def follow(plan: PublicPlan, link: str) -> Outgoing:
         raise ProviderReplyError(f"the API's images are at {named}, but their links do not use https")
     if named not in plan.provider.image_hosts:
         raise UnlistedHostError(
-            f"the API's images are at {named}, from where this run fetches nothing: "
-            f"if you trust that host, start a new run with --set provider.image_hosts={named}"
+            f"the API's images are at {named}, a host that this run may not fetch from: if you trust that "
+            f"host, start a new run with --set provider.image_hosts={named}"
         )
     return Outgoing("GET", link, tuple(make_fixed_headers(link, "image/*")), b"")
 
@@ -57,7 +57,7 @@ def follow(plan: PublicPlan, link: str) -> Outgoing:
 def require_max_size(image: bytes) -> bytes:
     """Return an image from a link (``ProviderReplyError`` if it is larger than the wire contract allows)."""
     if len(image) > limits.MAX_IMAGE_BYTES:
-        raise ProviderReplyError(f"an image of the API has more than {limits.MAX_IMAGE_BYTES >> 20} MiB")
+        raise ProviderReplyError(f"an image from the API is larger than {limits.MAX_IMAGE_BYTES >> 20} MiB")
     return image
 
 
@@ -109,7 +109,7 @@ def _parse(link: str) -> SplitResult:
     # Refused, not escaped: two libraries that escape differently would contact two different hosts.
     printable = link.isascii() and link.isprintable() and not set(link) & set(' "<>\\^`{|}')
     if not (plain and known and printable):
-        raise ProviderReplyError("the API answered with a link that is no plain https address")
+        raise ProviderReplyError("the API answered with a link that is not a plain https address")
     return parts
 
 

@@ -34,10 +34,12 @@ UNKNOWN_PATH: Final = (404, 405)
 _LONGEST_PLACE: Final = 200
 HINTS: Final[dict[Reason | None, str]] = {
     "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY)",
-    "credit": ": no credit left; when there is, continue with --resume RUN",
+    "credit": ": no credit is left; after a top-up, continue with --resume RUN",
     "content": ": its moderation does not allow this prompt or image",
-    "field": ": leave that field out, or call it otherwise, in a new run: --set provider.fields=seed=, for example",
-    "size": ": ask for images of a size that it takes, in a new run: --set provider.size=1024, for example",
+    "field": ": leave that field out, or rename it, in a new run, for example with --set "
+    "provider.fields=seed=",
+    "size": ": request images of a size that the API accepts, in a new run, for example with --set "
+    "provider.size=1024",
     "numbers": ": its model overflowed in this precision (NaN); try pcevolve-server serve --precision float32",
 }
 
@@ -101,9 +103,9 @@ class RecordedSender:
         # A request after the last answer would show how long the work in between took, which depends on
         # private data.
         if self.closed:
-            raise EgressError("the last request of the plan was answered: nothing more is sent")
+            raise EgressError("the last request of the plan was answered; nothing more is sent")
         if self.stopping.is_set():
-            raise EgressError("another request failed meanwhile: nothing more is sent")
+            raise EgressError("another request has failed; nothing more is sent")
         # Check and record under one lock; otherwise two threads could both pass a limit with room for one.
         with self.recording:
             self.meter.require(slot)
@@ -177,7 +179,7 @@ class RecordedSender:
         """
         kept = isinstance(record, Answered)
         if is_success(answer.status) and not kept:
-            raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")
+            raise ProviderReplyError("the API's answer repeats the API key, so the answer was not stored")
         # By the record's own rule: if run and audit judged differently, an honest run would look forged.
         if isinstance(record, Answered) and record.succeeded:
             return answer
@@ -187,7 +189,8 @@ class RecordedSender:
         hint = _redirect(answer) or HINTS.get(fault.reason, "")
         if part_of(record.slot) == "link":
             hint = (
-                ": a link is followed without key or redirect, and may be out of date: --resume RUN asks anew"
+                ": links are fetched without the key and without redirects, and this link may have "
+                "expired: --resume RUN requests the image again"
             )
         # Only for the greeting: a later 404 is about a model or an image, not about the address.
         elif record.slot == GREETING_SLOT and answer.status in UNKNOWN_PATH:
@@ -208,4 +211,6 @@ def _redirect(answer: Incoming) -> str:
     # Not followed, because the key would go to another host, and the record would name the wrong one.
     if answer.status not in REDIRECTS or not place:
         return ""
-    return f": it redirects to {printable(place)[:_LONGEST_PLACE]}, and no redirect is followed: give the right --api"
+    return (
+        f": it redirects to {printable(place)[:_LONGEST_PLACE]}, which is not followed: give the right --api"
+    )

@@ -105,7 +105,9 @@ class Gate:
         # Compared as a whole: a single changed word gives other requests, which the record could not explain.
         known = self._transcript.plan()
         if known not in (None, plan):
-            raise EgressError("this run is on record with another plan: start a new one with another --out")
+            raise EgressError(
+                "the record of this run has a different plan: start a new run with another --out"
+            )
         self._policy.require_beginning()
         if known is None:
             self._transcript.append(Planned(plan=plan))
@@ -218,7 +220,8 @@ class Gate:
             # receipt.
             if measured != receipt.measured:
                 raise EgressError(
-                    f"the ledger holds another measurement than the receipt of {receipt.iteration} names"
+                    "the measurement in the ledger differs from the one in the receipt of iteration "
+                    f"{receipt.iteration}"
                 )
             answers = self._answered(receipt.iteration)
             kept = self._transcript.bodies.keep(answers) if answers else None
@@ -234,7 +237,7 @@ class Gate:
         # A closed record states that the run did all it had planned, so nothing could explain a missing
         # request.
         if not (self._policy.complete or self._is_over()):
-            raise EgressError("the record cannot be closed: not all of the plan was carried out")
+            raise EgressError("the record cannot be closed, because the plan is not complete")
         self._exchange.close()
         if not isinstance(self._transcript.entries[-1].record, Finished):
             # Files without a line in the record belong to unused answers; an auditor could not explain them.
@@ -307,7 +310,7 @@ class Gate:
                 raise brought.error
             if brought.is_lost:
                 self._hold(ask, brought.error, brought.loss)
-            came = f"{sum(map(bool, brought.outputs))} of {call.count} came"
+            came = f"{sum(map(bool, brought.outputs))} of {call.count} arrived"
             self._patience.report(LossNotice(f"{call.slot} of class {call.label!r}: {came}: {brought.error}"))
             if brought.is_lost:
                 return self._answers.get(call.slot, ())
@@ -320,7 +323,7 @@ class Gate:
         call, _ = ask
         if why := self._losses.hold(call, loss):
             raise ProviderRefusedError(
-                f"{error}; {why}: once it draws again, --resume RUN goes on"
+                f"{error}; {why}: when the API works again, continue with --resume RUN"
             ) from error
         self._held[call.slot] = ask
         self._policy.note_held(call)

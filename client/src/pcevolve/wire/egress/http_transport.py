@@ -71,7 +71,7 @@ class HttpTransport:
             ProviderReplyError: The answer is larger than an honest answer can be.
         """
         if self._closed:
-            raise EgressError("the connections of this run were closed for good: nothing more can be sent")
+            raise EgressError("the connections of this run are closed; nothing more can be sent")
         try:
             # Connections are reused, as in every client: a new one for each request would be conspicuous and
             # slow.
@@ -124,9 +124,7 @@ class HttpTransport:
         if self._route.proxy is None:
             extensions["target"] = target  # httpx would re-encode some targets; the recorded one is sent
         elif httpx.URL(request.url).raw_path != target:  # a proxy gets the same address
-            raise EgressError(
-                f"an address of this spelling cannot be asked for through a proxy: {request.url}"
-            )
+            raise EgressError(f"an address in this form cannot be requested through a proxy: {request.url}")
         return httpx.Request(
             request.method, request.url, headers=request.headers, content=request.body, extensions=extensions
         )
@@ -199,7 +197,7 @@ def _trust(path: Path) -> ssl.SSLContext:
         return ssl.create_default_context(cadata=read_certificates(path).decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
         raise UsageError(
-            f"provider.ca_file {path} holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"
+            f"provider.ca_file {path} contains no certificate in PEM format (-----BEGIN CERTIFICATE-----)"
         ) from error
 
 
@@ -232,7 +230,7 @@ def join_bounded(parts: Iterable[bytes], most: int) -> bytes:
         size += len(part)
         # Checked at each part, so that at most one part too many is in memory.
         if size > most:
-            raise ProviderReplyError(f"the API's answer is longer than {most >> 20} MiB")
+            raise ProviderReplyError(f"the API's answer is larger than {most >> 20} MiB")
         kept.append(part)
     return b"".join(kept)
 
@@ -244,7 +242,7 @@ def require_mostly_images(body: bytes) -> None:
         held = sum(len(match[0]) for match in islice(_LONG.finditer(body), limits.MAX_BATCH))
         if len(body) - held > MAX_BYTES_BESIDE_IMAGES:
             raise ProviderReplyError(
-                f"the API's answer is longer than {MAX_BYTES_BESIDE_IMAGES >> 20} MiB without its images"
+                f"the API's answer is larger than {MAX_BYTES_BESIDE_IMAGES >> 20} MiB without its images"
             )
 
 

@@ -210,10 +210,10 @@ class LossCount:
             self._in_a_row, self._slow = self._in_a_row + 1, self._slow + loss.slow
         self._last = varied
         if self._in_a_row >= MOST_IN_A_ROW or self._slow >= MOST_SLOW_IN_A_ROW:
-            return f"so it answered {self._in_a_row} requests one after another"
+            return f"{self._in_a_row} requests in a row were answered in this way"
         lost = self._count_lost(call, call.count)
         if lost > self._left[_group(call)]:
-            return f"without it too little is left of class {call.label!r}"
+            return f"without this answer, too few usable candidates are left of class {call.label!r}"
         self.held[call.slot] = call, lost
         self._lose(call, call.count, lost)
         return ""

@@ -108,7 +108,7 @@ class Policy:
         step = self._dialect.follow_up(state.plan, self._fill(state, state.plan.calls[call.slot]), answers)
         # Counted in answers, not by a clock, so that the audit reaches the same end.
         if step is not None and len(answers) > MOST_JOB_ANSWERS:
-            raise ProviderReplyError("the API did not end a job within an hour")
+            raise ProviderReplyError("the API did not finish a job within an hour")
         return None if step is None else self._address.outgoing(step)
 
     def cancel_requests(self, answers: Sequence[bytes]) -> list[Outgoing]:
@@ -123,7 +123,7 @@ class Policy:
             ProviderReplyError: The plan does not allow the link.
         """
         if self._state is None:
-            raise EgressError("no link is followed before the plan is fixed")
+            raise EgressError("links are not fetched before the plan is fixed")
         # At the API itself, the request has the key; a link elsewhere gets neither key nor cookies.
         if isinstance(link, WireRequest):
             return self._address.outgoing(link)
@@ -177,7 +177,7 @@ class Policy:
 
     def _require_state(self, call: Call) -> RunState:
         if self._state is None:
-            raise EgressError(f"request {call.slot} is not in the public plan: no plan is fixed yet")
+            raise EgressError(f"request {call.slot} cannot be sent: no plan is fixed yet")
         return self._state
 
     def _require_model(self, call: Call, body: bytes) -> None:
@@ -187,9 +187,9 @@ class Policy:
         if named and not is_same_model(plan.provider.answered_by or plan.provider.model, named):
             name = printable(named)[:LONGEST_NAME]
             raise OtherModelError(
-                f"the API answered with the model '{name}', and '{plan.provider.model}' was asked for: start a new run "
-                f"with the model that you mean, or, if the API calls the requested model by that name, "
-                f"with --set provider.answered_by='{name}'"
+                f"the API answered with the model '{name}', but '{plan.provider.model}' was requested: "
+                "start a new run with the right model or, if the API calls the requested model by that "
+                f"name, with --set provider.answered_by='{name}'"
             )
 
     def request_for(self, call: Call, source: Source) -> Outgoing:
@@ -240,7 +240,7 @@ class Policy:
             if not self._committed(receipt):
                 where = f"iteration {receipt.iteration}"
                 raise EgressError(
-                    f"the ledger knows no receipt for {where}: is it the one that the run began with?"
+                    f"the ledger has no receipt for {where}: is it the ledger that the run began with?"
                 )
             self._receipts[receipt.iteration] = receipt
         if self._state is not None:
@@ -304,13 +304,13 @@ class Policy:
     ) -> None:
         """Refuse a source that is not the image that the rulebook names."""
         if source.candidate.id != verdict.image.id:
-            names = "the receipt names another candidate"
+            names = "the receipt names a different candidate"
             carries = f"it must carry {CARRIES[call.purpose]}"
             raise EgressError(f"request {call.slot}: {names if isinstance(source, Prototype) else carries}")
         # Digest and parent are compared too, so that a candidate with a known name and other bytes is
         # refused.
         if source.candidate != self._known[verdict.image.id]:
-            raise EgressError(f"request {call.slot}: {verdict.image.id} is not what the API sent")
+            raise EgressError(f"request {call.slot}: {verdict.image.id} differs from what the API sent")
 
 
 def _kind_of(call: Call) -> type:

@@ -48,7 +48,9 @@ class OpeningQuestions:
         if not self._transcript.entries:
             self._transcript.append(opened)
         elif self._transcript.entries[0].record != opened:
-            raise EgressError("this run is on record with another API: start a new one with another --out")
+            raise EgressError(
+                "the record of this run names a different API: start a new run with another --out"
+            )
         if not self._address.greets:
             return b""
         # From the record when resuming: a new request would show the provider that and when the run was

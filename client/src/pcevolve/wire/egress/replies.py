@@ -86,7 +86,7 @@ class Replies:
         nothing = [b""] * call.count
         if recorded == digests_of(nothing) and self.policy.find_loss(self.transcript.outcomes(call.slot)):
             return Brought(nothing)
-        raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
+        raise TranscriptError(f"the answer {call.slot}, whose outputs are on record, is missing")
 
     def finish(self, call: Call) -> Brought:
         """Read the result of the newest answer to a call; if the answer began a job, wait for the job's end.

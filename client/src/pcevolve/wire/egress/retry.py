@@ -68,7 +68,7 @@ class RetryNotice:
         if self.loading:
             return (
                 f"the API is loading ({self.reason}): waited {self.waited:.0f} of at most {self.limit:.0f} s "
-                f"(provider.patience); again in {self.pause:.0f} s"
+                f"(provider.patience); trying again in {self.pause:.0f} s"
             )
         return f"the API is not answering ({self.reason}); trying again in {self.pause:.0f} s"
 
@@ -137,13 +137,13 @@ class RetryPolicy:
             if wait > limit:
                 option = self.option if limit == self.seconds else "provider.patience"
                 raise ProviderUnreachableError(
-                    f"the API asks for {spell_duration(wait)} of patience (Retry-After), more than {option} "
-                    f"of {limit:.0f} s: {reason}; after that, {self.advice}"
+                    f"the API asks the client to wait {spell_duration(wait)} (Retry-After), longer than {option} "
+                    f"allows ({limit:.0f} s): {reason}; after that time, {self.advice}"
                 ) from reason
             raise ProviderUnreachableError(
-                f"no usable answer from the API after {error.last_attempt.attempt_number} attempts"
-                f"{asked and ' at '}{asked}: {reason}; when it is back, {self.advice}"
-                f"{self.hint and '; '}{self.hint}"
+                f"no usable answer from the API after {error.last_attempt.attempt_number} "
+                f"attempts{asked and ' at '}{asked}: {reason}; when the API works again, "
+                f"{self.advice}{self.hint and '; '}{self.hint}"
             ) from reason
 
     def _limit(self, error: BaseException | None) -> float:

@@ -11,13 +11,15 @@ from pcevolve.public.transcript.records import FailureReason, Header
 HIDDEN = "(hidden)"
 KEY_HEADERS: Final = ("Authorization", "api-key")
 ADVICE: Final[dict[FailureReason, str]] = {
-    "the certificate is not trusted": "if the API's authority is your own, start a new run with --set "
-    "provider.ca_file=FILE, a PEM file with its certificate; a self-signed certificate is its own authority",
-    "the certificate is another host's": "give --api the name that the certificate has; who answers there may not be "
-    "the API that you mean",
-    "the certificate is out of date": "it has ended or not begun: look at this machine's clock, else whoever runs the "
-    "API has to renew it",
-    "that port speaks no TLS": "it speaks http: give --api http://..., or the port where it speaks https",
+    "the certificate is not trusted": "if you run the certificate authority of the API, start a new run "
+    "with --set provider.ca_file=FILE, a PEM file with the authority's "
+    "certificate (for a self-signed certificate, the certificate "
+    "itself)",
+    "the certificate is another host's": "use the host name in the certificate for --api; otherwise the "
+    "server may not be the API that you mean",
+    "the certificate is out of date": "the certificate has expired or is not valid yet: check this "
+    "machine's clock, or ask the provider to renew the certificate",
+    "that port speaks no TLS": "the port uses plain http: give --api http://..., or the port for https",
 }
 """Remedies for failures that no retry fixes."""
 

@@ -91,7 +91,8 @@ class A1111Dialect(Dialect):
     abilities = ABILITIES["a1111"]
     reports_cost = True
     unknown = (
-        "is --api right, and was the web UI started with its own option --api? Without that it has no API"
+        "check --api, and start the web UI with its own option --api: without this option, the web UI "
+        "has no API"
     )
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:

@@ -20,8 +20,8 @@ class AzureDialect(PlainOpenAIDialect):
 
     abilities = ABILITIES["azure"]
     unknown = (
-        "is --api the resource's own address, such as https://NAME.openai.azure.com? One that ends in /openai/v1 "
-        "speaks --dialect openai-plain"
+        "--api must be the address of the resource, such as https://NAME.openai.azure.com. For an "
+        "address that ends in /openai/v1, use --dialect openai-plain"
     )
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:

@@ -32,12 +32,12 @@ WITHHELD: Final = frozenset({
 _FULL: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 """Finish reasons of an answer that reached its length limit."""
 CUT: Final = (
-    "texts that are cut off, because they are as long as was allowed: more provider.tokens in a new run, or a "
-    "prompt that asks for less, lets them end"
+    "texts that were cut off at the allowed length: give more provider.tokens, or a prompt that asks for "
+    "shorter texts, in a new run"
 )
 THOUGHT: Final = (
-    "no text, because all that was allowed went into thinking: more provider.tokens in a new run, or a model that "
-    "does not think, leaves room for one"
+    "no text, because the model used all allowed tokens for thinking: give more provider.tokens, or use "
+    "a model that does not think, in a new run"
 )
 
 
@@ -55,7 +55,10 @@ class _Choice(Reply):
     def _of_a_chat(self) -> Self:
         """Refuse a choice whose text is in another API's field, because it would count as empty."""
         if self.message is None and self.written:
-            raise ValueError("there is no message, but text or delta, as of completions or a stream")
+            raise ValueError(
+                "there is no message, only text or delta, as in an answer of the "
+                "completions API or in a stream"
+            )
         return self
 
     @property

@@ -96,7 +96,7 @@ def describe_other(body: bytes) -> str:
     if not isinstance(answer, dict):
         return "; it is a single value"
     names = ", ".join(printable(each)[:_LONGEST_FIELD] for each in list(answer)[:_MOST_FIELDS])
-    return f"; it has the fields {names}: does it speak another --dialect?"
+    return f"; it has the fields {names}: does the API need another --dialect?"
 
 
 class _Named(Reply):
@@ -118,19 +118,19 @@ def _form_of(body: bytes) -> str:
     if not start:
         return "nothing"
     if start.startswith((b"data:", b"event:")):
-        return "a stream of events (SSE): turn streaming off at the API"
+        return "a stream of events (SSE): turn off streaming at the API"
     if start.startswith(b"<?xml"):
-        return "XML: is the address that of the API?"
+        return "XML: is --api the address of the API?"
     if start.startswith(b"<"):
-        return "a page of HTML: is the address that of the API?"
+        return "an HTML page: is --api the address of the API?"
     if images.media_type_or_bytes(body).startswith("image/"):
-        return "an image itself, which no dialect reads"
+        return "an image, which no dialect reads"
     try:
         getincrementaldecoder("utf-8")().decode(body[:LONGEST_FAULT])  # the cut may be inside a character
     except UnicodeDecodeError:
-        return "something packed (as gzip or br), which it was asked not to, or text that is no UTF-8"
+        return "compressed data (gzip or br), although none was requested, or text that is not UTF-8"
     if start.startswith(b"{") and b"}\n{" in body[:LONGEST_FAULT].replace(b"\r", b""):
-        return "several documents, one a line (a stream): turn streaming off at the API"
+        return "several JSON documents, one per line (a stream): turn off streaming at the API"
     return ""
 
 

@@ -73,7 +73,7 @@ class ComfyUIDialect(Dialect):
     abilities = ABILITIES["comfyui"]
     makes_jobs = True
     links_images = True
-    unknown = "is --api the address of ComfyUI itself, such as http://127.0.0.1:8188?"
+    unknown = "--api must be the address of ComfyUI itself, such as http://127.0.0.1:8188"
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Queue the workflow; for a variation, upload the image first."""

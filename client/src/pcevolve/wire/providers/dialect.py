@@ -52,7 +52,7 @@ class Dialect(Protocol):
     currency: ClassVar[str] = "in the currency of your account"
     reasons: ClassVar[Mapping[str, Reason]] = {}
     unknown: ClassVar[str] = (
-        "is --api right? For an API without a list of models, --set provider.greeting=false"
+        "check --api. For an API without a list of models, give --set provider.greeting=false"
     )
 
     @property
@@ -103,9 +103,11 @@ class Dialect(Protocol):
         # them.
         made = self.decode(call, body, linked)[: call.count]
         advice = (
-            f": it may make one a request; start a new run with --set {self.one_a_request}" if made else ""
+            f": it may make only one per request; start a new run with --set {self.one_a_request}"
+            if made
+            else ""
         )
-        short = ProviderReplyError(f"the API sent {len(made)} where {call.count} were asked for{advice}")
+        short = ProviderReplyError(f"the API sent {len(made)} where {call.count} were requested{advice}")
         # Each missing place is filled, so that the others keep theirs: place and seed belong together.
         return made + [short] * (call.count - len(made))
 
@@ -209,17 +211,18 @@ def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
     calls = plan.calls.values()
     varies_images = not plan.varies_prompts and any(each.purpose != "create" for each in calls)
     if varies_images and "vary" not in asked:
-        yield f"the plan varies what was made, which dialect {dialect.name} cannot be asked for"
+        yield f"the plan asks for variations, which dialect {dialect.name} cannot request"
     if (most := max(each.count for each in calls)) > dialect.abilities.most:
-        yield f"the plan asks for {most} in one request, and dialect {dialect.name} for {dialect.abilities.most}"
+        allowed = dialect.abilities.most
+        yield f"the plan asks for {most} outputs in one request, but dialect {dialect.name} allows {allowed}"
     # A plan without strengths is for a model that takes none; without variations the difference has no
     # effect.
     if "strength" in asked and not graded and not varies_images:
-        yield "the plan says that no strength is asked for, and nothing is varied for which one could be"
+        yield "the plan leaves the strength to the API, but it has no variations that could have a strength"
     if ("workflow" in asked) != bool(plan.provider.workflow):
-        yield "the plan has no workflow for its dialect, or one that its dialect does not fill"
+        yield "the plan has no workflow for its dialect, or a workflow that its dialect does not use"
     elif plan.provider.workflow and varies_images and not takes_image(plan.provider.workflow):
-        yield "the plan says that images are varied, and its workflow takes none"
+        yield "the plan asks for variations, but its workflow does not accept an image"
     for name, is_asked in plan.modality.list_asked().items():
         if is_asked and name not in asked:
             yield f"the plan says that {name} is asked for, and it is not"

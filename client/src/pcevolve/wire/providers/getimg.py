@@ -180,7 +180,7 @@ class GetimgDialect(Dialect):
             has = (
                 f"it has {', '.join(map(make_one_line, known))}"
                 if known
-                else "it has none: leave provider.adapter out"
+                else "it has no IP-Adapter: leave provider.adapter out"
             )
             raise UsageError(f"the API's model has no IP-Adapter '{adapter}': {has}")
 
@@ -188,7 +188,9 @@ class GetimgDialect(Dialect):
         """Look the model up in the list of models; see ``Dialect.require_negative_prompts``."""
         listed = _find_model(model, body)
         if listed is not None and not listed.negative_prompts:
-            raise UsageError("the API's model reads no negative prompts: leave provider.negative_prompt out")
+            raise UsageError(
+                "the API's model does not use negative prompts: leave provider.negative_prompt out"
+            )
 
     def takes_strength(self, model: str, body: bytes) -> bool:
         """Look the model up in the list of models; see ``Dialect.takes_strength``."""

@@ -19,7 +19,7 @@ class HuggingFaceDialect(Dialect):
 
     abilities = ABILITIES["huggingface"]
     currency = "USD"
-    unknown = "is --api the endpoint's own address? Where it has no /health, --set provider.greeting=false"
+    unknown = "--api must be the endpoint itself. If it has no /health, give --set provider.greeting=false"
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Encode a call; this API has no variations of images."""
@@ -41,7 +41,8 @@ class HuggingFaceDialect(Dialect):
         # By the bytes: an endpoint for another task answers with JSON and the same status.
         if not images.media_type_or_bytes(body).startswith("image/"):
             raise ProviderReplyError(
-                f"the API's answer is no image: is it an endpoint for text-to-image?{describe_other(body)}"
+                "the API's answer is not an image: is it an endpoint for "
+                f"text-to-image?{describe_other(body)}"
             )
         return [body]
 

@@ -29,8 +29,8 @@ Found = TypeVar("Found")
 
 
 REVISED: Final = (
-    "drawn by other words than were sent (revised_prompt): the API rewrites prompts, so classes may mix; a model "
-    "that draws what it is asked for is better here"
+    "a prompt that the API had rewritten (revised_prompt): classes may mix, so a model that does not "
+    "rewrite prompts is a better choice"
 )
 
 

@@ -99,6 +99,6 @@ def _ratio(plan: PublicPlan) -> str:
     ratio = f"{plan.images.width // by}:{plan.images.height // by}"
     if ratio not in _RATIOS:
         raise UsageError(
-            f"dialect 'stability' makes no images of {plan.images.width} x {plan.images.height} pixels"
+            f"dialect 'stability' cannot make images of {plan.images.width} x {plan.images.height} pixels"
         )
     return ratio
