@@ -30,7 +30,7 @@ from pcevolve.public.privacy import Event
 Integers = NDArray[np.int64]
 Residues = NDArray[np.uint64]
 FINENESS: Final = 2.0**-32
-"""Length of a step, as a share of the sensitivity. Rounding d values then adds at most ``sqrt(d) / 2**32`` to it."""
+"""Length of a step, as a share of the sensitivity. Rounding d values enlarges it by ``sqrt(d) / 2**32`` at most."""
 LEAST_DEVIATION: Final = 2.0**22
 """Smallest standard deviation of an owner's share of the noise, in steps, at any step that a coordinator requests.
 

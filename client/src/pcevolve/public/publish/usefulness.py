@@ -60,7 +60,7 @@ ALIKE: Final = (0.65, 0.72)
 
 
 def choose_alike(shots: int) -> float:
-    """Return the agreement needed after a release of several encoders, interpolated between the measured shots."""
+    """Return the agreement that a useful dataset of several encoders needs, interpolated between ``MEASURED_SHOTS``."""
     low, high = MEASURED_SHOTS
     share = log(min(max(shots, low), high) / low) / log(high / low)
     return round(ALIKE[0] + share * (ALIKE[1] - ALIKE[0]), DIGITS)
