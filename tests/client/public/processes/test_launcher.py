@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
@@ -12,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.public.processes.launcher import Children, Words, _pass_on
+from pcevolve.public.processes.launcher import Child, Children, Words, _pass_on
+from pcevolve.public.processes.pipe import Pipe, open_conversation
 from support import intruder
 from support.confined import confines
 
@@ -28,6 +31,30 @@ def start_children() -> Children:
     again = module_from_spec(found)
     found.loader.exec_module(again)
     return again.start_children()
+
+
+def test_no_process_waits_for_the_end_of_another():
+    def start(code: str, *given: int) -> Child:
+        own, others = open_conversation()
+        process = subprocess.Popen(
+            [sys.executable, "-c", f"import os\n{code}", *map(str, (others[0], *given))],
+            pass_fds=(others[0], *given),
+        )
+        for each in others:
+            os.close(each)
+        return Child(process, Pipe(*own))
+
+    until_told = "import sys; os.read(int(sys.argv[1]), 1)"
+    reads, writes = os.pipe()
+    keeper = start(until_told, writes)
+    os.close(writes)
+    # The runner ends only after the keeper, whose end of this pipe is the last.
+    runner = start("import sys; os.read(int(sys.argv[2]), 1)", reads)
+    os.close(reads)
+    children = Children(keeper, runner, start(until_told), start(until_told))
+    children.end()
+    children.end()
+    assert [child.process.returncode for child in (runner, keeper)] == [0, 0]
 
 
 @pytest.mark.parametrize("role", ["keeper", "runner", "decoder"])

@@ -119,7 +119,10 @@ class Children:
 
     def end(self, *, kill: bool = False) -> None:
         """Wait for all to end, the runner first, or kill them."""
-        for each in (self.runner, self.keeper, self.judge, self.decoder):
+        every = (self.runner, self.keeper, self.judge, self.decoder)
+        for each in every:  # first, so that all tidy up at the same time
+            each.pipe.close()
+        for each in every:
             each.end(kill=kill)
 
 

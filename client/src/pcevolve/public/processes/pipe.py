@@ -64,9 +64,10 @@ class Pipe:
         return name, body
 
     def close(self) -> None:
-        """Close both ends. The other process then gets a ``GoneError``."""
-        self._reader.close()
-        os.close(self._writes)
+        """Close both ends, once. The other process then gets a ``GoneError``."""
+        if not self._reader.closed:
+            self._reader.close()
+            os.close(self._writes)
 
 
 def open_conversation() -> tuple[tuple[int, int], tuple[int, int]]:
