@@ -86,7 +86,7 @@ def test_cells_of_a_narrow_table_say_what_they_are(browser: Browser, narrow: dic
     cells = "[...document.querySelectorAll('.scroll td')]"
     assert tab.run(f"{cells}.filter(each => !each.dataset.label).length") == 0
     heads = "[...new Set([...document.querySelectorAll('.scroll thead th')].map(each => each.textContent))]"
-    labels = f"new Set({cells}.map(each => each.dataset.label.replace('taken for ', '')))"
+    labels = f"new Set({cells}.map(each => each.dataset.label.replace('predicted ', '')))"
     firsts = "[...document.querySelectorAll('.scroll thead tr')].map(each => each.cells[0].textContent)"
     missing = tab.run(
         f"(() => {{ const told = {labels}; return {heads}.filter(each => !told.has(each)) }})()"

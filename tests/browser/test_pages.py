@@ -68,9 +68,9 @@ def test_the_first_screen_says_what_left_what_did_not_and_what_an_attacker_can_t
     tab = Tab(browser, width=1280, height=800).open(write_report(run))
     seen = "[...document.querySelectorAll('.brief dt')].filter(each => each.getBoundingClientRect().bottom < 800)"
     assert tab.run(f"{seen}.map(each => each.textContent)") == [
-        "What left",
-        "What did not leave",
-        "What an attacker can tell",
+        "What was sent",
+        "What was not sent",
+        "What an attacker can find out",
         "What this assumes",
         "When",
         "How to check it",

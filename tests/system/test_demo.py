@@ -150,14 +150,14 @@ def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_ho
             "the words alone",
             "a random choice",
             "the private images",
-            "chance is 25%",
+            "Chance is 25%",
         )
     )
-    assert page.index("Is it useful?") < page.index("What left") < page.index("Before and after")
+    assert page.index("Is it useful?") < page.index("What was sent") < page.index("Before and after")
     measured = summary["measured"]
     assert (measured["judges"], measured["ahead"].keys()) == (["cnn"], {"words alone", "a random choice"})
     assert f"<strong>{measured['word'].capitalize()}</strong>, measured: {measured['sentence']}." in page
-    assert "held-out data" not in page[: page.index("What left")], "it was tested"
+    assert "held-out data" not in page[: page.index("What was sent")], "it was tested"
     assert measured["sentence"] not in RunFolder(shown).report.read_text("utf-8"), "a page that may be shared"
     assert verify(shown).holds
     assert find_traces(shown, (str(shown.parent), "demo-private")) == []
@@ -171,7 +171,7 @@ def test_its_owner_has_the_page_that_a_measured_run_has(shown: Path):
     text = owner.use_page.read_text("utf-8")
     for name in ("chance", "words alone", "a random choice", "dataset", "private images"):
         assert f">{name}</text>" in text
-    assert "By cnn, trained on the dataset" in text
+    assert "Predictions of the classifier cnn after training on the dataset" in text
     assert text.count('alt="private"') == text.count('alt="of the dataset"') == len(CELLS) * 8
 
 

@@ -57,7 +57,7 @@ def test_a_run_selects_real_images_says_so_and_passes_the_audit(
         private(tmp_path / "private"), run, model="library:tiles", domain="painted tile"
     )
     done = client.succeed(*options, "--verbose")
-    assert "the provider says that they are real public ones, of a library of 36" in " ".join(
+    assert "the provider says that they are real public images from a library of 36" in " ".join(
         done.stderr.split()
     )
     assert "ignores the steps" in " ".join(done.stderr.split())

@@ -96,11 +96,12 @@ def test_prompts_are_varied_where_no_image_goes_back(client: Client, tmp_path: P
                 slot = f"i{receipt['iteration']:03d}/c{place:03d}/n{first:06d}"
                 assert asked[slot]["prompt"] == _prompt_of(chosen["id"], plan, asked)
     report = (run / "report.html").read_text()
-    assert "by prototypes" in report
+    assert "with the prompts of prototypes" in report
     assert "Prompts of the dataset&#39;s images: " in report or "Prompts of the dataset's images: " in report
-    assert "Only which of the prompts had made the chosen images was sent." in report
+    assert "The prompts of the selected images were sent again." in report
     client.succeed("audit", run, "--html")
-    assert "No image: the prompt by which the provider had made" in (run / "audit" / "wire.html").read_text()
+    page = (run / "audit" / "wire.html").read_text()
+    assert "No image was sent. This is the prompt from which the provider had made" in page
 
 
 def _prompt_of(candidate: str, plan: dict, asked: dict[str, dict]) -> str:

@@ -54,8 +54,8 @@ def test_each_run_gets_the_model_that_it_asks_for_and_what_that_is_best_asked_wi
     turbo, tiles = (plan["modality"] for plan in plans.values())
     assert (turbo["steps"], turbo["guidance"], turbo["width"]) == (4, 0.0, 32)
     assert tiles["width"] == 24
-    assert "they are real public ones" in said["library:tiles"]
-    assert "they are real public ones" not in said["tiny-turbo"]
+    assert "they are real public images" in said["library:tiles"]
+    assert "they are real public images" not in said["tiny-turbo"]
 
 
 def test_a_negative_prompt_is_refused_before_anything_is_spent_where_the_model_reads_none(

@@ -59,8 +59,8 @@ def test_unbalanced_data_get_an_unbalanced_dataset_for_a_part_of_the_price(clien
     first, *_ = receipts(out)
     assert [each["mechanism"] for each in first["events"]] == ["gaussian", "gaussian"]
     card = (out / "release" / "README.md").read_text()
-    assert "numbers of privacy units by class are released" in card
-    assert "its classes are cut to the proportions of noisy counts" in card
+    assert "also releases the number of privacy units in each class" in card
+    assert "Its classes were cut to the proportions of released noisy counts" in card
     assert json.loads(client("audit", out, "--json").stdout)["holds"]
 
 

@@ -98,7 +98,7 @@ def test_a_run_with_texts_sends_no_private_word_and_holds(client: Client, finish
     card = (out / "release" / "README.md").read_text()
     assert "8 synthetic texts in 2 classes" in card
     assert "text-classification" in card
-    assert "No private text is in here" in card
+    assert "The dataset contains no private text" in card
     assert json.loads(client.succeed("audit", out, "--json").stdout)["holds"]
     client.succeed("audit", out, "--html")
     page = (out / "audit" / "wire.html").read_text()
@@ -277,11 +277,13 @@ def test_the_demonstration_with_texts_shows_what_evolution_adds(
     assert all(set(row) >= {"initial", "final", "random"} for row in summary["accuracy"])
     assert len(list((tmp_path / "demo" / "release").rglob("*.txt"))) == 15
     page = (tmp_path / "demo-private" / "report.html").read_text("utf-8")
-    assert "Beside the control" in page
+    assert "Comparison with the control" in page
     for name in ("this run", "random control", "secpe"):
         assert page.count(f"<strong>{name}</strong>") == 3  # a row for each class
-    assert "This is about secpe, a run of its own" in page
+    assert "This section is about another run, secpe" in page
     assert "promised: 0.001 where it was 0.0001" in page
     shared = RunFolder(tmp_path / "demo").report.read_text("utf-8")
-    assert "Beside the control" not in shared  # it is of the run's own record, as the audit makes it again
+    assert (
+        "Comparison with the control" not in shared
+    )  # it is of the run's own record, as the audit makes it again
     assert all(Audit.of(tmp_path / name).holds for name in ("demo", "demo-random", "demo-secpe"))

@@ -87,7 +87,7 @@ def test_rows_are_asked_for_chosen_by_private_rows_and_released(extended: Extend
     assert manifest["guarantee"]["epsilon_spent"] <= 20
     card = (run / "release" / "README.md").read_text()
     assert "32 synthetic rows in 2 classes" in card
-    assert "No private row is in here, and none was sent to the API." in card
+    assert "The dataset contains no private row, and none was sent to the API." in card
     assert "image" not in (run / "report.html").read_text().partition("<main")[2].replace("image/jpeg", "")
     released = [*(run / "release").rglob("*.csv")]
     assert len(released) == 32

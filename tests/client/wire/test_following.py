@@ -67,8 +67,8 @@ def test_more_images_cost_nothing_read_nothing_private_and_state_the_epsilon_of_
     assert (made.epsilon, made.delta, made.plan.unit) == (source.epsilon, source.delta, source.plan.unit)
     card = (made.dataset / "README.md").read_text()
     digest = hashlib.sha256((source.dataset / "manifest.json").read_bytes()).hexdigest()
-    assert f"that release's manifest has sha256 `{digest}`" in card
-    assert "as variations of a release: no private image was looked at again" in card
+    assert f"The manifest of that release has sha256 `{digest}`" in card
+    assert "as variations of a release. No private image was looked at again" in card
     released = {each.data for each in source.images}
     sent = [json.loads(each.body) for each in native.heard[asked:] if each.method == "POST"]
     assert {images.from_base64(each["image"]) for each in sent} <= released
@@ -140,7 +140,7 @@ def test_a_look_begins_it_and_resume_goes_on(evolved, native, tmp_path, command)
     assert found.code == 0, found.said
     assert command("audit", tmp_path / "more").code == 8
     page = (tmp_path / "more" / "audit" / "wire.html").read_text()
-    assert "Of the release that this run starts from" in page
+    assert "It is part of the release that this run starts from" in page
 
 
 @pytest.mark.parametrize(

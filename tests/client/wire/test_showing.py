@@ -129,7 +129,7 @@ def test_it_follows_what_the_record_gets_and_what_is_told_and_whoever_listened_s
     small = SmallRun.open(tmp_path, small_plan(), FakeProvider(look_at_the_first_variation))
     with keep_live_page(RunLayout(tmp_path), Audience(tell=heard.append)) as audience:
         audiences.append(audience)
-        assert "None yet: no privacy budget is spent" in read(tmp_path)
+        assert "None yet. No privacy budget has been spent" in read(tmp_path)
         small.evolve()
     small.close()
     assert [each.bill for each in heard] == ["12 requests, $0.34"]

@@ -55,7 +55,7 @@ MEASURED = {
 def test_without_held_out_data_the_verdict_is_called_an_estimate():
     told = dict(summarise({**SUMMARY, **ASSESSED}))
     assert told["verdict"].startswith(
-        "ESTIMATED DOUBTFUL (by bundled, the encoder that also selected): its images are some way from your"
+        "ESTIMATED DOUBTFUL (by bundled, the encoder that also selected): the images do not lie near your"
     )
 
 
@@ -72,7 +72,7 @@ def test_the_verdict_is_what_was_measured_where_held_out_data_were_given():
     ]
     place = lines.index("verdict NOT USEFUL, measured: it goes 12 % (3 to 20) of the way")
     assert lines[place + 1] == " another provider may draw it"
-    assert not any("DOUBTFUL" in line or "test it on held-out data" in line for line in lines)
+    assert not any("DOUBTFUL" in line or "on your own held-out data" in line for line in lines)
 
 
 def test_each_judge_has_a_line_among_the_figures_and_one_that_voted_says_so():

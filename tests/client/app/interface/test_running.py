@@ -160,7 +160,7 @@ def test_a_run_that_starts_from_a_release_states_what_the_release_cost_a_unit_of
     report = " ".join(result.report.read_text().split())
     assert f"{said} of 4 for one that was drawn)" in report
     assert "Nothing in this dataset depends on the private data" not in report
-    assert "Nothing: no private image was looked at" not in report
+    assert "Nothing. No private image was looked at" not in report
     assert f"{said} of 4 for one that was drawn)" in (result.folder / "live.html").read_text()
     assert f"epsilon = {said} for one that was drawn)" in (result.dataset / "README.md").read_text()
     assert result.verify(sources=[tmp_path / "run"])

@@ -30,7 +30,7 @@ def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(e
     own = json.loads(OwnerFolder.of(result.folder).evaluation.read_text())
     assert {row["judge"] for row in own["accuracy"]} == {"cnn", "bundled"}
     page = OwnerFolder.of(result.folder).use_page.read_text("utf-8")
-    assert "By cnn, trained on the dataset" in page
+    assert "Predictions of the classifier cnn after training on the dataset" in page
     assert page.count('alt="private"') == page.count('alt="of the dataset"') > 0
 
     for label, tone in (("bright", bright), ("dark", dark)):

@@ -40,7 +40,7 @@ def test_with_words_no_name_of_a_folder_leaves_or_lies_in_what_is_shared(native,
     assert not [fault for finding in audit(result.folder) for fault in finding.faults]
     card = (result.folder / "release" / "README.md").read_text()
     assert (
-        "what prompts say of the 2 classes: melanoma, nothing; the owner's names for them stay private"
+        "words for the 2 classes in prompts: melanoma, nothing (the owner's own class names stay private)"
         in card
     )
 

@@ -163,6 +163,6 @@ def test_an_owner_is_told_what_the_coordinator_says_of_the_provider_and_what_it_
 def test_a_report_of_several_owners_states_no_ledgers_sum_and_the_losses_of_this_run():
     plan = make_plan()
     said = dict(list_statements(plan, list_paid_events(plan)))
-    assert said["All runs of a ledger, and its cap"].startswith("each owner's own ledger")
-    assert "All runs of the ledger" not in said
+    assert said["All runs of a ledger, and its cap"].startswith("recorded in each owner's own ledger")
+    assert "Privacy loss of all runs in the ledger" not in said
     assert said["Privacy loss of this run"].startswith("ε ")

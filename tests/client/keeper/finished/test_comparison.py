@@ -31,7 +31,7 @@ def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone_wh
     write_page(read_runs(roots), roots, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o600
-    assert "For you alone" in page
+    assert "Do not share this page" in page
     assert "50.0 ± 1.0 %" in page
     assert "50.0 % (voted)" in page  # nothing was trained, so no seed could make it vary
     assert "not measured" in page
@@ -39,7 +39,7 @@ def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone_wh
     assert page.count("<img") == 2 * 2 * 2 * min(PICTURES, 3)  # runs, classes, first images and dataset
     write_page(read_runs(roots[1:]), roots[1:], tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o644
-    assert "For you alone" not in (tmp_path / "page.html").read_text()
+    assert "Do not share this page" not in (tmp_path / "page.html").read_text()
 
 
 def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path: Path):

@@ -103,11 +103,11 @@ def test_the_owner_has_a_page_that_says_if_it_is_useful_and_nobody_else_has(foun
     assert page.stat().st_mode & 0o777 == 0o600
     assert (world / "run") not in page.parents, "the run's folder may be given away"
     text = page.read_text("utf-8")
-    assert "Is it useful? Doubtful." in text
+    assert "Is the dataset useful? Doubtful." in text
     for name in ("chance", "a random choice", "dataset", "private images"):
         assert f">{name}</text>" in text
     assert text.count('alt="private"') == text.count('alt="of the dataset"') == 12, "six images of each class"
-    assert "By cnn, trained on the dataset" in text
+    assert "Predictions of the classifier cnn after training on the dataset" in text
 
 
 def test_without_private_images_there_is_a_page_of_all_else_that_says_what_would_add_them(
@@ -119,11 +119,11 @@ def test_without_private_images_there_is_a_page_of_all_else_that_says_what_would
     assert (measured["word"], measured["share"]) == ("unknown", None)
     assert measured["accuracies"].keys() == {"words alone", "a random choice", "dataset"}
     text = Path(found["use_page"]).read_text("utf-8")
-    assert "Is it useful? Unknown without private images." in text
+    assert "Is the dataset useful? Unknown without private images." in text
     for name in ("chance", "words alone", "a random choice", "dataset"):
         assert f">{name}</text>" in text
     assert ">private images</text>" not in text
-    assert "By mobilenet, trained on the dataset" in text
+    assert "Predictions of the classifier mobilenet after training on the dataset" in text
     assert 'id="pairs"' not in text
     assert read_runs([root])[0].measured["word"] == "unknown"
     said = " ".join(command(root, "--test", world / "test", "--judge", "mobilenet").stdout.split())

@@ -51,14 +51,16 @@ def write(tmp_path: Path, **more: object) -> str:
 
 def test_it_answers_at_once_with_every_yardstick_and_its_interval(tmp_path: Path):
     text = write(tmp_path)
-    assert text.index("Is it useful? Not useful.") < text.index("12 % (3 to 20) of the way. Another provider")
+    assert text.index("Is the dataset useful? Not useful.") < text.index(
+        "12 % (3 to 20) of the way. Another provider"
+    )
     order = ["chance", "words alone", "dataset", "private images"]
     places = [text.index(f">{name}</text>") for name in order]
     assert places == sorted(places)
     assert "30 % (25 to 36)" in text
     assert "25 %</text>" in text, "chance has no interval"
-    assert "mean of cnn and clip" in text
-    assert "For you alone" in text
+    assert "mean over the classifiers cnn and clip" in text
+    assert "Do not share this page" in text
 
 
 def test_names_of_a_run_are_shown_as_they_are_and_do_nothing(tmp_path: Path):
@@ -66,20 +68,22 @@ def test_names_of_a_run_are_shown_as_they_are_and_do_nothing(tmp_path: Path):
     assert "a&lt;b" in text
     assert "&lt;i&gt;" in text
     assert "<i>" not in text
-    assert '<td data-label="taken for &lt;i&gt;" class="share-8">5</td>' in text
-    assert '<td data-label="taken for good" class="share-2">1</td>' in text
-    assert "By cnn, trained on the dataset: rows are the true classes of held-out images" in text
+    assert '<td data-label="predicted &lt;i&gt;" class="share-8">5</td>' in text
+    assert '<td data-label="predicted good" class="share-2">1</td>' in text
+    assert (
+        "classifier cnn after training on the dataset. Rows are the true classes of held-out images" in text
+    )
 
 
 def test_only_classes_that_none_was_taken_for_are_left_out_of_a_narrow_page(tmp_path: Path):
     text = write(tmp_path, confusion=Confusion("cnn", ("cut", "good"), ((99, 1), (0, 100))))
-    assert '<td data-label="taken for good">1</td>' in text
-    assert '<td data-label="taken for cut" class="none">0</td>' in text
+    assert '<td data-label="predicted good">1</td>' in text
+    assert '<td data-label="predicted cut" class="none">0</td>' in text
 
 
 def test_of_texts_it_says_so(tmp_path: Path):
     text = write_use_page(tmp_path / "useful.html", "r", "text", MEASURED, 0.25).read_text("utf-8")
-    assert "On held-out texts" in text
+    assert "accuracy on held-out texts" in text
 
 
 def test_a_count_is_marked_with_the_tenths_of_its_class_that_it_is():

@@ -152,7 +152,7 @@ def test_where_a_later_round_brings_nothing_new_no_more_is_paid_and_what_was_cho
     record = RunReader.strict(tmp_path)
     assert record.manifest().files
     assert (
-        "what the last release chose, and variations of it; 1 of 2 rounds were made"
+        "the selection of the last release, with variations of it. Only 1 of 2 rounds were made"
         in record.manifest().how_made
     )
     assert [fault for each in audit(tmp_path) for fault in each.faults] == []

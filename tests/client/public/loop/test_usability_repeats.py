@@ -79,7 +79,7 @@ def test_a_placeholder_in_half_of_the_answers_is_one_candidate_and_told_of_befor
     assert len(pixels) > 4
     card = (done.dataset / "README.md").read_text()
     planned = 80 if "more" in options else 40
-    fewer = f" ({planned} were planned: what repeats another one or cannot be used is left out)"
+    fewer = f" ({planned} were planned; duplicates and unusable answers are left out)"
     different = f"{len(pixels)} synthetic images in 2 classes, all of them distinct"
     assert f"{different}{fewer if len(pixels) < planned else ''}, made by" in card
     told = " ".join(capsys.readouterr().err.split())

@@ -51,7 +51,7 @@ def test_settings_are_told_as_far_as_the_api_is_asked_for_them():
     assert asked.describe_asking("0.8 to 0.3", "20 steps") == (
         "4 steps, guidance 2, strength 0.8 to 0.3 (the API recommends 20 steps)"
     )
-    own = "the API's own: it is not asked for any"
+    own = "the API's default (the requests set none)"
     assert settle(taken=frozenset()).describe() == [
         ("Size", "64 × 48 pixels, the model's own"),
         ("Steps", own),

@@ -66,7 +66,7 @@ def test_settings_are_told_as_far_as_the_api_is_asked_for_them():
     unasked = Texts(kind="text", tokens=40, temperature=None, fields=("temperature=", "n="))
     assert unasked.describe() == [
         ("Tokens of a text, at most", 40),
-        ("Temperature", "the API's own: it is not asked for any"),
+        ("Temperature", "the API's default (the requests set none)"),
         ("Fields of a request", "temperature=, n="),
     ]
     assert unasked.describe_asking("", "") == "at most 40 tokens, the API's own temperature"

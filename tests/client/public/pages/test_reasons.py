@@ -26,15 +26,15 @@ def test_what_left_is_counted_as_the_record_counts_it(finished: Make):
     run, left = RunReader.strict(root), brief_of(root).left
     sent = [each.sent for each in run.traffic.attempts]
     images = {digest for each in sent for digest in each.body.files}
-    assert f"{len(sent)} requests, {sum(each.wire_bytes for each in sent):,} bytes" in left
-    assert f"{len(images)} different images, which the provider had made itself" in left
+    assert f"{len(sent)} requests with {sum(each.wire_bytes for each in sent):,} bytes in total" in left
+    assert f"{len(images)} different images that the provider had made itself" in left
 
 
 def test_what_left_are_words_and_no_names_of_classes_where_words_stand_for_them(finished: Make):
     root = finished()
-    assert "with the class names and the words for the domain" in brief_of(root).left
+    assert "They contained the class names and the domain words" in brief_of(root).left
     hidden = brief_of(root, words=("kind 0", "kind 1"))
-    assert "with words in place of the class names and the words for the domain" in hidden.left
+    assert "They contained words in place of the class names and the domain words" in hidden.left
     assert hidden.assumptions[0].startswith("Words in place of class names")
 
 

@@ -71,12 +71,12 @@ def test_everybody_is_told_the_same_word_and_the_numbers(run: RunReader):
     assert summary["usefulness"] == {"word": found.word("image"), "by": "bundled", **found.model_dump()}
     card, report = run.layout.card.read_text(), run.layout.report.read_text()
     assert (
-        f"**Estimated {found.word('image')}** (by `bundled`, the encoder that also selected), "
-        f"as far as the released numbers show: {found.reason('image')}." in card
+        f"**Estimated {found.word('image')}** according to the released numbers and to `bundled`, the encoder that "
+        f"also selected the images. {found.reason('image')}" in card
     )
-    assert "`classifier.safetensors` holds the released means of the 2 classes" in card
+    assert "`classifier.safetensors` contains the released means of the 2 classes" in card
     assert (
-        f"<strong>Estimated {found.word('image')}</strong> (by bundled, the encoder that also selected), as far"
+        f"<strong>Estimated {found.word('image')}</strong> according to the released numbers and to bundled, the"
         in report
     )
     told = dict(detail_result({**summary, "wall_seconds": 1}))

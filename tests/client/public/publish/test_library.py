@@ -95,10 +95,10 @@ def test_the_card_calls_no_real_image_synthetic_and_quotes_the_licence(run: Path
     card = (run / "release" / "README.md").read_text()
     assert "\n---\n\n# Dataset of public images: leather texture\n" in card
     assert (
-        "**They are not synthetic**: the provider says that they are real public ones, of a library of 7,331"
+        "**They are not synthetic**: the provider says that they are real public images from a library of 7,331"
         in card
     )
-    assert "the provider's own words, which nobody has checked" in card
+    assert "The provider makes the following statements. Nobody has checked them." in card
     assert "- 7,000 images: `CC0-1.0`" in card
     assert (
         "\n    Permission is granted\n    \n    # to everybody\n    ```\n    <img src=x onerror=y>\n" in card

@@ -66,12 +66,12 @@ MIXED = PriorReleases(releases=2, events=None)
 
 def test_what_all_releases_of_a_ledger_add_up_to_is_said_where_there_were_any():
     assert state_cumulative_loss(small_plan(method="pcevolve", earlier=BEFORE), PAID) == (
-        "Before this run, the ledger listed 1 earlier run. If one image is in it as well as in this run, epsilon adds "
-        "up to at most 4.5 (delta 0) for it; later runs are not counted."
+        "Before this run, the ledger listed 1 earlier run. If one image is in that run and in this run, its total "
+        "epsilon is at most 4.5 (delta 0). Later runs are not counted."
     )
     assert state_cumulative_loss(small_plan(method="pcevolve", earlier=MIXED), PAID) == (
         "Before this run, the ledger listed 2 earlier runs, some under a different neighbour relation or on units of "
-        "a different kind. If one image is in all of these runs, epsilon cannot be added up for it."
+        "a different kind. If one image is in all of these runs, its total epsilon cannot be computed."
     )
     varied = state_cumulative_loss(following_plan(earlier=MIXED), PAID)
     assert varied.startswith("Before the run of the release that is varied, the ledger listed 2 earlier")

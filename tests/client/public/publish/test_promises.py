@@ -30,7 +30,7 @@ from support.runs import following_plan, small_plan
 
 
 def test_nothing_is_promised_where_noise_came_from_a_seed():
-    assert "without paid noise" in state_promise(small_plan())
+    assert "is sent unless noise was added" in state_promise(small_plan())
     assert state_promise(small_plan(noise="INSECURE-seeded")) == ""
 
 
@@ -69,7 +69,9 @@ def test_what_is_assumed_about_the_images_of_a_unit_is_said(plan, said):
 
 
 def test_the_card_says_that_names_count_within_a_source_as_the_owner_claims():
-    claim = "the owner's claim that no patient here is one of the same name in data of another source"
+    claim = (
+        "the owner's claim that no patient here is the same as a patient of the same name in data of another"
+    )
     (said,) = [
         each
         for each in list_assumptions(small_plan(method="jvem", unit="patient", namespaced=True))
@@ -87,25 +89,25 @@ KERNEL = {"by": "kernel", "landlock": 4}
     [
         (
             KERNEL,
-            "enforced by the kernel (Landlock 4, seccomp): no process can both read a private file and open a",
+            "enforced by the kernel (Landlock 4, seccomp), so no process can both read a private file and open a",
         ),
         (
             {"by": "containers"},
-            "enforced by containers: no process can both read a private file and open a conn",
+            "enforced by containers, so no process can both read a private file and open a conn",
         ),
         (
             None,
-            "not enforced in this run: only the client's code keeps private files and the network apart",
+            "not enforced in this run; only the client's code keeps private files and the network apart",
         ),
     ],
 )
 def test_what_kept_private_files_from_the_network_is_said_as_the_clients_claim(tmp_path, confinement, said):
     run = RunReader.strict(make_paid_run(tmp_path / "run", small_plan(confinement=confinement)))
     card = run.layout.card.read_text()
-    assert f"Confinement, as the client states it: {said}" in card
+    assert f"Confinement, as stated by the client: {said}" in card
     write_report(run)
     page = " ".join(html.unescape(run.layout.report.read_text()).split())
-    assert f"Confinement, as the client states it: {said}" in page
+    assert f"Confinement, as stated by the client: {said}" in page
     claimed = list_claims(run.require_plan()).get("confinement")
     assert claimed == (None if confinement is None else {"landlock": None, **confinement})
 
@@ -138,11 +140,12 @@ def test_a_sum_of_several_owners_says_against_whom_it_holds_and_what_is_left_aga
     assert told.epsilon_spent == pytest.approx(1)
     assert "the sum of 4 owners' answers" in told.statement
     against = (
-        "in the data of at most 2 of them, against provider, coordinator and 1 of the other owners together"
+        "in the data of at most 2 of them. It holds against the provider, the coordinator and 1 of the other owners "
+        "together"
     )
     assert against in told.statement
     # z * 2 / sqrt(3): noise was made for a unit at two owners, and one share of three is left.
-    assert re.search(r"against all other owners together epsilon is 0\.8\d+ at delta 1e-05", told.statement)
+    assert re.search(r"Against all other owners together, epsilon is 0\.8\d+ at delta 1e-05", told.statement)
     alone = small_plan(method="pe", delta=1e-5, epsilon="1", shots=40)
     assert "owners" not in state_guarantee(alone, method, receipts).statement
 
@@ -154,8 +157,8 @@ def test_variations_of_what_several_owners_released_promise_no_more_than_their_r
     assert start is not None
     plan = following_plan(**owners, start={**start.model_dump(), "events": [event]})
     said = state_guarantee(plan, find_method(plan.method.name), ()).statement
-    assert "released is the sum of 4 owners' answers" in said
-    assert "against provider, coordinator and 1 of the other owners together" in said
+    assert "The release is the sum of 4 owners' answers" in said
+    assert "against the provider, the coordinator and 1 of the other owners together" in said
 
 
 def test_why_a_dataset_was_chosen_before_the_last_round_is_said_and_only_then():
@@ -168,11 +171,11 @@ def test_why_a_dataset_was_chosen_before_the_last_round_is_said_and_only_then():
     def tell(*iterations: int) -> str:
         return describe_making(plan, [Receipt(plan.run_id, t, (), (), "replace-one") for t in iterations], ())
 
-    assert tell(1, 2, 3) == "selected from all rounds by what was released"
+    assert tell(1, 2, 3) == "images selected from all rounds according to the released numbers"
     plan = small_plan(**{**selected, "iterations": 0, "strengths": ()})
-    assert tell(1) == "selected from all candidates by what was released"
+    assert tell(1) == "images selected from all candidates according to the released numbers"
     plan = small_plan(**selected)
     assert tell(1, 3) == (
-        "selected from all rounds by what was released; 1 of 2 rounds were made, for then the API sent too little "
-        "that can be used and differs"
+        "images selected from all rounds according to the released numbers. Only 1 of 2 rounds were made, because then "
+        "the API sent too few usable answers that differ"
     )

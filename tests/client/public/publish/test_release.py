@@ -27,9 +27,12 @@ def test_the_card_states_guarantee_and_assumptions():
     text = write_card(release(), FILES)
     assert "epsilon = 5, delta = 0, neighbour relation `replace-one`, privacy unit: one image" in text
     assert "class names: cut, good" in text
-    fewer = "(6 were planned: what repeats another one or cannot be used is left out)"
+    fewer = "(6 were planned; duplicates and unusable answers are left out)"
     assert f"2 synthetic images in 2 classes, all of them distinct {fewer}, made by" in text
-    assert "selected by private images under differential privacy. No private image is in here" in text
+    assert (
+        "selected with the help of private images under differential privacy. The dataset contains no private image"
+        in text
+    )
     assert "names the transcript that proves what was sent" in text
     assert not any(each in text for each in ("INSECURE", "asked for later", "None"))
     assert release().guarantee.epsilon_spent == 5
@@ -127,8 +130,8 @@ def test_columns_are_described_where_the_datasets_library_loads_such(
 def test_an_image_that_nobody_looked_at_is_not_said_to_be_selected():
     text = write_card(replace(release(), method=find_method("random")), FILES)
     assert "and no private image was looked at, " not in text
-    assert "behind an API and no private image was looked at. No private image is in here" in text
-    assert "selected by private images" not in text
+    assert "behind an API and no private image was looked at. The dataset contains no private image" in text
+    assert "with the help of private images" not in text
 
 
 def test_a_classifier_is_told_with_whose_images_its_frame_is_made_of():

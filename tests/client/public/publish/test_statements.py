@@ -28,8 +28,8 @@ def test_a_run_states_its_loss_the_sum_over_the_ledger_and_the_cap_for_a_unit_of
     said = dict(list_statements(small_plan(method="pcevolve", earlier=EARLIER), PAID))
     assert said["Privacy loss of this run"] == "ε 5 for one image of the whole folder, at δ 0"
     assert (
-        "in it as well as in this run, epsilon adds up to at most 7 (delta 0)"
-        in said["All runs of the ledger"]
+        "in that run and in this run, its total epsilon is at most 7 (delta 0)"
+        in said["Privacy loss of all runs in the ledger"]
     )
     assert said["Cap on all runs together"].startswith("ε 10 at δ 1e-05 for any one unit")
     drawn = small_plan(method="pcevolve", earlier=EARLIER, subsample=10)
@@ -37,19 +37,22 @@ def test_a_run_states_its_loss_the_sum_over_the_ledger_and_the_cap_for_a_unit_of
     assert said["Privacy loss of this run"].startswith(
         "ε 10 for one image of the whole folder (5 for one that"
     )
-    assert "adds up to at most 12 (" in said["All runs of the ledger"]
+    assert "its total epsilon is at most 12 (" in said["Privacy loss of all runs in the ledger"]
 
 
 def test_where_there_is_nothing_to_add_the_page_says_so():
     said = dict(list_statements(small_plan(method="pcevolve"), PAID))
-    assert "listed no earlier run, so the total is the ε of this run" in said["All runs of the ledger"]
+    assert (
+        "listed no earlier run. The total is therefore the ε of this run"
+        in said["Privacy loss of all runs in the ledger"]
+    )
     assert said["Cap on all runs together"].startswith("none was set")
     assert dict(list_statements(small_plan(), [Event("uniform")]))["Privacy loss of this run"].startswith(
         "none"
     )
     seeded = dict(list_statements(small_plan(method="pcevolve", noise="INSECURE-seeded"), PAID))
     assert seeded["Privacy loss of this run"].startswith("no guarantee")
-    assert "All runs of the ledger" not in seeded
+    assert "Privacy loss of all runs in the ledger" not in seeded
 
 
 def test_report_wire_page_and_card_state_the_same_and_name_the_owner_as_the_source(tmp_path: Path):

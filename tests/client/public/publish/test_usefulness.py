@@ -34,8 +34,8 @@ def test_the_word_follows_from_the_bounds(
     assert found.word("image") == word
     assert f"{distance:.2f} clipping radii" in found.reason("image")
     assert (
-        f"the nearest quarter of them lies at {nearest:.2f} (a different domain is assumed above 0.75, if that is also "
-        "above 75 % of the mean distance)" in found.reason("image")
+        f"The nearest quarter of them lies at {nearest:.2f} clipping radii. (A different domain is assumed above 0.75 "
+        "if this value also exceeds 75 % of the mean distance.)" in found.reason("image")
     )
     assert (f"even the nearest quarter of each class lies {nearest:.2f}" in found.sentence("image")) == (
         word == "not useful"
@@ -49,7 +49,7 @@ def test_where_the_words_draw_the_released_classes_paying_adds_nothing(words_agr
     found = Assessment(classes_apart=9, distance=0.3, nearest=0.1, agreement=0.9, words_agree=words_agree)
     assert found.word("image") == word
     assert (
-        "share of images made from words alone that match the released mean of their class is 0.70"
+        "of the images made from words alone, the share that match their class is 0.70"
         in found.sentence("image")
     ) == (word == "doubtful")
     assert ("made from words alone cost no privacy" in found.advice("image")) == (word == "doubtful")
@@ -62,24 +62,12 @@ def test_where_the_words_draw_the_released_classes_paying_adds_nothing(words_agr
 @pytest.mark.parametrize(
     ("apart", "distance", "agreement", "word", "why"),
     [
-        (9.0, 1.5, 0.65, "useful", "its classes differ as yours do (cosine 0.65; alike: at least 0.65)"),
-        (4.0, 0.3, 0.65, "useful", "its classes differ as yours do (cosine 0.65; alike: at least 0.65)"),
-        (
-            9.0,
-            0.3,
-            0.64,
-            "doubtful",
-            "its classes do not differ as yours do (cosine 0.64; alike: at least 0.65)",
-        ),
-        (
-            4.0,
-            1.5,
-            0.64,
-            "doubtful",
-            "its classes do not differ as yours do (cosine 0.64; alike: at least 0.65)",
-        ),
-        (None, 0.63, None, "doubtful", "its images are some way from your domain (0.63 clipping radii"),
-        (None, 0.62, None, "useful", "its images lie near your domain (0.62 clipping radii"),
+        (9.0, 1.5, 0.65, "useful", "the classes differ in the same way as yours (cosine 0.65; 0.65 or"),
+        (4.0, 0.3, 0.65, "useful", "the classes differ in the same way as yours (cosine 0.65; 0.65 or"),
+        (9.0, 0.3, 0.64, "doubtful", "the classes do not differ in the same way as yours (cosine 0.64; 0"),
+        (4.0, 1.5, 0.64, "doubtful", "the classes do not differ in the same way as yours (cosine 0.64; 0"),
+        (None, 0.63, None, "doubtful", "the images do not lie near your domain (0.63 clipping radii"),
+        (None, 0.62, None, "useful", "the images lie near your domain (0.62 clipping radii"),
     ],
 )
 def test_of_two_encoders_agreement_alone_decides_whether_a_dataset_is_useful(
@@ -89,7 +77,7 @@ def test_of_two_encoders_agreement_alone_decides_whether_a_dataset_is_useful(
     found = Assessment(**values, nearest=0.2, alike=0.65)
     assert found.word("image") == word
     assert found.sentence("image").startswith(why)
-    assert ("(good: at least 0.65)" in found.reason("image")) == (agreement is not None)
+    assert ("(0.65 or more is good)" in found.reason("image")) == (agreement is not None)
     assert Assessment(**values, nearest=1.2, alike=0.65).word("image") == "not useful"
     assert Assessment(**values, nearest=0.2, alike=0.65, words_agree=0.7).word("image") == "doubtful"
 
@@ -114,10 +102,11 @@ def test_far_texts_are_of_another_domain_where_their_classes_differ_otherwise_to
     found = Assessment(classes_apart=9, distance=distance, nearest=0.9, agreement=alike)
     assert found.word("text") == word
     assert found.estimate("text") == f"estimated {word}"
-    assert "another domain lies above 0.9, and its classes differ by a cosine below 0.7" in found.reason(
-        "text"
+    assert (
+        "(A different domain is assumed above 0.9 if the cosine of the classes is also below 0.7.)"
+        in found.reason("text")
     )
-    assert "where classes differ otherwise" not in found.reason("image")
+    assert "cosine of the classes" not in found.reason("image")
 
 
 def test_one_class_is_taken_for_another_where_noise_goes_half_of_the_way_between_them():

@@ -31,8 +31,8 @@ def test_a_statement_tells_a_sum_from_a_composition():
     assert pure == find_method("pcevolve").guarantee
     long = small_plan(method="pcevolve", delta=1e-5, iterations=20, strengths=(0.5,) * 20)
     composed = find_method("pcevolve").statement(long)
-    assert composed.startswith(f"{pure}; the epsilon of this run holds with delta = 1e-05, at which")
-    assert composed.endswith("with delta = 0 it is the sum, 10")
+    assert composed.startswith(f"{pure}. The epsilon of this run holds with delta = 1e-05, at which")
+    assert composed.endswith("With delta = 0, epsilon is the sum, 10")
 
 
 @pytest.mark.parametrize(("candidates", "draws"), [(7, 1), (12, 4), (40, 5), (100, 5)])

@@ -17,8 +17,8 @@ Kind: TypeAlias = str
 """A kind's name, ``image`` or ``text``; the key of ``MODALITIES``."""
 Described: TypeAlias = list[tuple[str, object]]
 """Titles and values of settings."""
-UNASKED: Final = "the API's own: it is not asked for any"
-OWN_DEGREE: Final = "to the API's own degree"
+UNASKED: Final = "the API's default (the requests set none)"
+OWN_DEGREE: Final = "to a degree that the API chose"
 """Printed for variations whose strength the API chooses itself."""
 
 

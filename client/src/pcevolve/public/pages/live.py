@@ -39,7 +39,7 @@ from pcevolve.public.words import summarise_prompts
 SHOWN = 12
 """Number of images per class; fewer if the page would have more than ``MOST_SHOWN`` in total."""
 MOST_SHOWN = 60
-LOOK = "what the private images look like on the whole"
+LOOK = "the overall appearance of the private images"
 CLASSES = 20
 """Largest number of classes that are shown with images."""
 
@@ -165,7 +165,7 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[LiveRelease]:
         paid = [event for event in receipt.events if not event.free]
         mechanisms = (
             ", ".join(dict.fromkeys(event.mechanism for event in paid))
-            or "none: it follows from earlier ones"
+            or "none (computed from earlier releases)"
         )
         what = f"{named} {plan.modality.nouns.many} chosen" if receipt.iteration else LOOK
         spent = format_loss(PrivacyLoss.of(plan, events).epsilon) if plan.secure else "INSECURE"

@@ -93,18 +93,17 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
     if plan.earlier.events is None:
         return (
             f"{known}, some under a different neighbour relation or on units of a different kind. If one {plan.unit} "
-            f"is in all of these runs, epsilon cannot be added up for it."
+            f"is in all of these runs, its total epsilon cannot be computed."
         )
     total = epsilon((*plan.earlier.events, *find_folder_events(plan, events)), plan.privacy.delta)
     bound = (
-        f"epsilon adds up to at most {format_loss(total)} (delta {in_full(plan.privacy.delta)})"
+        f"its total epsilon is at most {format_loss(total)} (delta {in_full(plan.privacy.delta)})"
         if isfinite(total)
-        else "no epsilon bounds the loss"
+        else "no epsilon bounds its total loss"
     )
     # A run that was in progress when this run began may have spent more since.
-    those = "it" if number == 1 else "them"
-    both = f"{those} as well as in this run"
-    return f"{known}. If one {plan.unit} is in {both}, {bound} for it; later runs are not counted."
+    those = "that run" if number == 1 else "all of them"
+    return f"{known}. If one {plan.unit} is in {those} and in this run, {bound}. Later runs are not counted."
 
 
 ALARMS = 5

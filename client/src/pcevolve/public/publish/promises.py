@@ -38,7 +38,7 @@ def describe_library(library: Library, spelled: Callable[[str], str] = str) -> s
         + (f"; licence file: {files}" if files else "")
     )  # fmt: skip
     return (
-        f"the provider says that they are real public ones, of a library of {library.images:,}"
+        f"the provider says that they are real public images from a library of {library.images:,}"
         f"{under or ', and names no licence'}"
     )
 
@@ -50,8 +50,8 @@ def write_library_section(library: Library | None) -> str:
     counts = "".join(f"- {each.images:,} images: {quote_code(each.name)}\n" for each in library.licences)
     files = "".join(_quote(each) for each in library.files)
     return (
-        "## Whose images these are\n\nWhat follows are the provider's own words, which nobody has checked. Whoever "
-        "passes the images on has to keep to their licences.\n\n"
+        "## Whose images these are\n\nThe provider makes the following statements. Nobody has checked them. Anyone who "
+        "passes the images on must keep to their licences.\n\n"
         f"{counts}{chr(10) if counts else ''}{files or 'The library came without a licence file.' + 2 * chr(10)}"
     )
 
@@ -67,8 +67,10 @@ def quote_code(text: str) -> str:
     return f"`{text.replace('`', chr(39)) or ' '}`"
 
 
-PROMISE = "Nothing computed from a private {kind} leaves without paid noise."
-NO_GUARANTEE = "none: the noise came from a seed, and whoever knows it can take the noise away"
+PROMISE = (
+    "Nothing computed from a private {kind} is sent unless noise was added and charged to the privacy budget."
+)
+NO_GUARANTEE = "none: the noise came from a seed, and anyone who knows the seed can remove the noise"
 
 
 def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> Guarantee:
@@ -102,9 +104,10 @@ def _say_against_whom(plan: PublicPlan, events: Sequence[Event]) -> str:
     )
     many = owners.colluding or "none"
     return (
-        f"; released is the sum of {len(owners.owners)} owners' answers, with the noise of all: this holds for one "
-        f"unit in the data of at most {owners.holders} of them, against provider, coordinator and {many} of the other "
-        f"owners together; against all other owners together {left}, by the noise of one share alone"
+        f". The release is the sum of {len(owners.owners)} owners' answers, with the noise of all owners. The "
+        f"guarantee holds for one unit in the data of at most {owners.holders} of them. It holds against the provider, "
+        f"the coordinator and {many} of the other owners together. Against all other owners together, {left}, from the "
+        "noise of one share alone"
     )
 
 
@@ -123,7 +126,9 @@ def describe_making(plan: PublicPlan, receipts: Sequence[Receipt], files: Sequen
     """Describe how the dataset came from the provider's answers."""
     if plan.start is not None:
         return _describe_start(plan, plan.start)
-    asked = "; rounds asked anew with the prompts of what was chosen" if plan.varies_prompts else ""
+    asked = (
+        ". Each round requested the prompts of the selected candidates again" if plan.varies_prompts else ""
+    )
     return (
         _describe_choice(plan, receipts, files)
         + asked
@@ -137,22 +142,23 @@ def _describe_choice(plan: PublicPlan, receipts: Sequence[Receipt], files: Seque
     """Describe which candidates make up the dataset, and why a run ended before its plan did."""
     done = count_rounds(plan, (each.iteration for each in receipts))
     short = (
-        f"; {done} of {plan.method.iterations} rounds were made, for then {TOO_LITTLE}"
+        f". Only {done} of {plan.method.iterations} rounds were made, because then {TOO_LITTLE}"
         if done < plan.method.iterations
         else ""
     )
     if plan.selects and receipts[-1].iteration == plan.releases[-1]:
         pool = "all rounds" if plan.method.iterations else "all candidates"
-        return f"selected from {pool} by what was released{short}"
+        return f"{plan.modality.nouns.many} selected from {pool} according to the released numbers{short}"
     if receipts and receipts[-1].is_among(each.candidate for each in files):
-        return f"what the last release chose, and variations of it{short or f'; of these {TOO_LITTLE}'}"
+        return (
+            f"the selection of the last release, with variations of it{short or f'. For these, {TOO_LITTLE}'}"
+        )
     more = plan.method.more
-    return "the last round" + (
-        f" and {more} more variations of each of its {plan.modality.nouns.many}" if more else ""
-    )
+    many = plan.modality.nouns.many
+    return f"the {many} of the last round" + (f" and {more} more variations of each of them" if more else "")
 
 
-TOO_LITTLE = "the API sent too little that can be used and differs"
+TOO_LITTLE = "the API sent too few usable answers that differ"
 
 
 def say_shortfall(plan: PublicPlan, files: int) -> str:
@@ -160,39 +166,41 @@ def say_shortfall(plan: PublicPlan, files: int) -> str:
     planned = plan.method.candidates * (1 + plan.method.more) * len(plan.labels)
     if plan.class_counts or files >= planned:
         return ""
-    return f"{planned} were planned: what repeats another one or cannot be used is left out"
+    return f"{planned} were planned; duplicates and unusable answers are left out"
 
 
 def _describe_start(plan: PublicPlan, start: Start) -> str:
     """Describe which release was varied, and how."""
     degree = OWN_DEGREE if start.strength is None else f"with {plan.modality.describe_degree(start.strength)}"
     return (
-        f"variations of the {plan.modality.nouns.many} of a release, {degree}; "
-        f"that release's manifest has sha256 `{start.manifest}`"
+        f"variations of the {plan.modality.nouns.many} of another release, {degree}. "
+        f"The manifest of that release has sha256 `{start.manifest}`"
     )
 
 
 def _degree(plan: PublicPlan) -> str:
     """State that the API chose the degree of variation; empty if the plan sets one."""
     own = plan.method.iterations and not plan.varies_prompts and not plan.modality.is_graded
-    return f"; {plan.modality.nouns.many} were varied {OWN_DEGREE}, for it takes no strength" if own else ""
-
-
-def _sizes(plan: PublicPlan) -> str:
-    """State that classes were cut to the released class counts; empty if none were released."""
     return (
-        "; its classes are cut to the proportions of noisy counts that were released"
-        if plan.class_counts
+        f". The {plan.modality.nouns.many} were varied {OWN_DEGREE}, because the API accepts no strength"
+        if own
         else ""
     )
 
 
+def _sizes(plan: PublicPlan) -> str:
+    """State that classes were cut to the released class counts; empty if none were released."""
+    return ". Its classes were cut to the proportions of released noisy counts" if plan.class_counts else ""
+
+
 def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
     """Describe how the dataset got its appearance; ``given`` is the appearance that its images were given."""
-    matched = "; tone, colour, sharpness and position were matched to six released numbers"
-    nearer = "because the images lie nearer to the released class means that way"
+    matched = ". The tone, colour, sharpness and position of its images were matched to six released numbers"
+    nearer = "because the images lie nearer to the released class means in this form"
     if plan.method.appearance == "auto":
-        return f"{matched}, {nearer}" if given else f"; its images look as they came, {nearer}"
+        return (
+            f"{matched}, {nearer}" if given else f". Its images were left as the provider sent them, {nearer}"
+        )
     return matched if given else ""
 
 
@@ -208,7 +216,8 @@ def list_assumptions(plan: PublicPlan) -> list[str]:
         *_subsample(plan),
         f"candidates per class: {plan.method.candidates}; iterations: {plan.method.iterations}"
         if plan.start is None
-        else f"that a release was varied, for {plan.method.candidates} per class, and what that release assumes",
+        else f"that the run varies an earlier release ({plan.method.candidates} variations per class), and everything "
+        "that the earlier release assumes",
         *_encoder(plan),
         *([_frame(plan)] if plan.encoder.frame else []),
     ]
@@ -233,7 +242,7 @@ def _classes(plan: PublicPlan) -> str:
     if not plan.data.words:
         return f"class names: {', '.join(plan.labels)}"
     text = ", ".join(each or "nothing" for each in plan.data.words)
-    return f"what prompts say of the {len(plan.data.words)} classes: {text}; the owner's names for them stay private"
+    return f"words for the {len(plan.data.words)} classes in prompts: {text} (the owner's own class names stay private)"
 
 
 def _encoder(plan: PublicPlan) -> list[str]:
@@ -255,9 +264,9 @@ def _subsample(plan: PublicPlan) -> list[str]:
     if plan.data.subsample is None:
         return []
     return [
-        f"that every class has {plan.data.subsample} or more units ({plan.unit}) to draw from, each counted for one "
-        f"class alone; {plan.data.subsample} of each are drawn, in an order that a secret seed gives; one {plan.unit} "
-        f"of the folder changes up to {DRAWN_UNITS} of those that are drawn, and epsilon is what it bears"
+        f"that every class has at least {plan.data.subsample} units ({plan.unit}), each counted for one class alone. "
+        f"{plan.data.subsample} units of each class are drawn, in an order that a secret seed gives. One {plan.unit} "
+        f"of the folder changes up to {DRAWN_UNITS} drawn units, and the stated epsilon takes this into account"
     ]
 
 
@@ -275,8 +284,8 @@ def _namespace(plan: PublicPlan) -> list[str]:
     if not plan.namespaced:
         return []
     return [
-        f"the owner's claim that no {plan.unit} here is one of the same name in data of another source "
-        "(data.unit_namespace): what was spent on names elsewhere is not counted"
+        f"the owner's claim that no {plan.unit} here is the same as a {plan.unit} of the same name in data of another "
+        "source (data.unit_namespace). Spending on names in other sources is not counted"
     ]
 
 
@@ -286,12 +295,14 @@ def state_confinement(plan: PublicPlan) -> str:
         return ""
     if plan.clinics is not None:
         return (
-            "each owner's own: every owner's command says what keeps its private files from the network; the "
-            "coordinator has none"
+            "each owner's own. Every owner's command prints what keeps its private files from the network. The "
+            "coordinator has no private files"
         )
     if plan.confinement is None:
-        return "not enforced in this run: only the client's code keeps private files and the network apart"
-    return f"enforced {plan.confinement.words}: no process can both read a private file and open a connection"
+        return "not enforced in this run; only the client's code keeps private files and the network apart"
+    return (
+        f"enforced {plan.confinement.words}, so no process can both read a private file and open a connection"
+    )
 
 
 def name_confinement(plan: PublicPlan) -> str:
@@ -308,8 +319,7 @@ def list_marks(plan: PublicPlan) -> list[str]:
     marks = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
     if plan.privacy.forget_insecure:
         marks.append(
-            "INSECURE runs on the same data are left out of the account (privacy.forget_insecure): what they revealed "
-            "comes "
-            "on top of what is said here"
+            "INSECURE runs on the same data are left out of the account (privacy.forget_insecure). They revealed more "
+            "than is stated here"
         )
     return marks

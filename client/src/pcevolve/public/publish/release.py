@@ -233,11 +233,11 @@ def write_card(release: DatasetRelease, files: Sequence[ReleasedImage], form: Fo
     return (
         f"{write_front_matter(plan, release.guarantee, len(files), form)}"
         f"# {make_title(plan)}\n\n{warning}{_what(release, files)}\n\n"
-        f"The dataset is {describe_making(plan, release.receipts, files)}.\n\n"
+        f"The dataset consists of {describe_making(plan, release.receipts, files)}.\n\n"
         f"{_usefulness(release.assessment, plan)}"
         f"## Guarantee\n\n{_state_promise(release)}\n\n"
         f"{write_library_section(plan.library)}"
-        f"{f'Confinement, as the client states it: {confined}.{chr(10) * 2}' if confined else ''}"
+        f"{f'Confinement, as stated by the client: {confined}.{chr(10) * 2}' if confined else ''}"
         f"{_provider(plan)}"
         f"## Assumed to be public\n\n{assumed}\n\n"
         f"{_classifier(plan) if form is None else ''}"
@@ -250,7 +250,7 @@ def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
     if form is None:
         return "`manifest.json` lists every file with its digest and names the transcript that proves what was sent.\n"
     numbers = "".join(f"{number}. {quote_code(label)}\n" for number, label in enumerate(plan.labels))
-    return f"The order is arbitrary and classes are mixed. Labels:\n\n{numbers}"
+    return f"The order is arbitrary, and the classes are mixed. The labels are:\n\n{numbers}"
 
 
 def _what(release: DatasetRelease, files: Sequence[ReleasedImage]) -> str:
@@ -265,17 +265,19 @@ def _what(release: DatasetRelease, files: Sequence[ReleasedImage]) -> str:
     looked = release.method.selector is not None
     under = " under differential privacy" if plan.secure else ""
     selected = (
-        f" and selected by private {nouns.many}{under}" if looked else f" and no private {kind} was looked at"
+        f" and selected with the help of private {nouns.many}{under}"
+        if looked
+        else f" and no private {kind} was looked at"
     )
     if plan.start is not None:
-        selected = f", as variations of a release: no private {kind} was looked at again"
+        selected = f" as variations of a release. No private {kind} was looked at again"
     if plan.library is None:
         return (
             f"{count}, made by `{plan.provider.model}` behind an API"
-            f"{selected}. No private {kind} is in here, and none was sent to the API."
+            f"{selected}. The dataset contains no private {kind}, and none was sent to the API."
         )
     return (
-        f"{count}, out of the library `{plan.provider.model}` behind an API"
+        f"{count}, from the library `{plan.provider.model}` behind an API"
         f"{selected}. **They are not synthetic**: {describe_library(plan.library, quote_code)}. "
         "No private image was sent to the API."
     )
@@ -287,10 +289,10 @@ def _usefulness(found: Assessment | None, plan: PublicPlan) -> str:
         return ""
     kind, judge = plan.modality.kind, quote_code(plan.encoder.name or "")
     text = (
-        f"**{found.estimate(kind).capitalize()}** (by {judge}, the encoder that also selected), as far as the "
-        f"released numbers show: {found.reason(kind)}."
+        f"**{found.estimate(kind).capitalize()}** according to the released numbers and to {judge}, the encoder that "
+        f"also selected the {plan.modality.nouns.many}. {found.reason(kind)}"
     )
-    return f"## Is it useful?\n\n{text} Next: {found.advice(kind)}.\n\n"
+    return f"## Is it useful?\n\n{text} Next step: {found.advice(kind)}.\n\n"
 
 
 def _provider(plan: PublicPlan) -> str:
@@ -319,11 +321,11 @@ def _classifier(plan: PublicPlan) -> str:
     nouns = plan.modality.nouns
     covered = "the epsilon above covers it" if plan.secure else "there is no guarantee for it either"
     return (
-        f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: "
-        f"{nouns.an} belongs to the class whose mean is nearest. They are means of embeddings by the encoder "
-        f"`{plan.encoder.name}`{given}. Their frame is {frame}; the file holds it as `centre` and `axes`. The "
-        f"classifier needed no further access to the private {nouns.many}, so {covered}. `pcevolve classify "
-        "RUN IMAGES` applies it.\n\n"
+        f"## Classifier\n\n`{CLASSIFIER}` contains the released means of the {len(plan.labels)} classes. The "
+        f"classifier assigns {nouns.an} to the class with the nearest mean. The means are means of embeddings from the "
+        f"encoder `{plan.encoder.name}`{given}. The embeddings are measured in a frame, which the file contains as "
+        f"`centre` and `axes`. This frame is {frame}. The classifier needed no further access to the private "
+        f"{nouns.many}, so {covered}. `pcevolve classify RUN IMAGES` applies the classifier.\n\n"
     )
 
 

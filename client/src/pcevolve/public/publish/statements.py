@@ -25,28 +25,28 @@ def list_statements(plan: PublicPlan, events: Iterable[Event]) -> Rows:
 def _state_losses(plan: PublicPlan, paid: list[Event]) -> Rows:
     """State the run's ε, the sum over the ledger's runs, and the cap, for any unit of the folder, drawn or not."""
     if not plan.secure:
-        return [("Privacy loss of this run", f"no guarantee, so no sum and no cap: {NO_GUARANTEE}")]
+        return [("Privacy loss of this run", f"no guarantee, so no total and no cap ({NO_GUARANTEE})")]
     if not paid:
         return [("Privacy loss of this run", "none: no private data were looked at")]
     loss = PrivacyLoss.of(plan, paid).say(symbol="ε ")
     whole = "" if plan.data.subsample is not None else f" for one {plan.unit} of the whole folder"
     alone = (
-        "Before the run, the ledger listed no earlier run, so the total is the ε of this run; later runs are not "
-        "counted."
+        "When the run began, the ledger listed no earlier run. The total is therefore the ε of this run. Later runs "
+        "are not counted."
     )
     own = [("Privacy loss of this run", f"{loss}{whole}, at δ {in_full(plan.privacy.delta)}")]
     if plan.clinics is not None:
-        kept = "each owner's own ledger has them, and showed them to its owner before the owner agreed"
+        kept = "recorded in each owner's own ledger, and shown to each owner before the owner agreed"
         return [*own, ("All runs of a ledger, and its cap", kept)]
     cap = plan.earlier.cap
     capped = (
         f"none was set when the run began, {STATED}"
         if cap is None
-        else f"ε {format_loss(cap.epsilon)} at δ {in_full(cap.delta)} for any one unit, when the run began, {STATED}"
+        else f"ε {format_loss(cap.epsilon)} at δ {in_full(cap.delta)} for any one unit when the run began, {STATED}"
     )
     return [
         *own,
-        ("All runs of the ledger", state_cumulative_loss(plan, paid) or alone),
+        ("Privacy loss of all runs in the ledger", state_cumulative_loss(plan, paid) or alone),
         ("Cap on all runs together", capped),
     ]
 
@@ -55,7 +55,7 @@ def describe_provider(plan: PublicPlan) -> Rows:
     """Describe the provider and its retention of data, in the owner's words."""
     statements = (
         ("Provider", plan.provider.operator),
-        ("What it keeps of what it was sent", plan.provider.retention),
+        ("Data that the provider keeps", plan.provider.retention),
     )
     return [
         (title, f"{words}, {STATED}" if words else "not stated by the owner") for title, words in statements
@@ -71,12 +71,15 @@ def list_checks(plan: PublicPlan) -> Rows:
             "pip install ./shared './client[torch]'",
             f"installs the checking program from the source code of PCEvolve {version('pcevolve')}",
         ),
-        (f"{audit} --html", "nothing left without a reason, and the dataset follows from the record"),
-        (f"{audit} --capture FILE", "the same against what an independent recorder saw"),
+        (
+            f"{audit} --html",
+            "checks that every request was planned or paid for, and that the dataset follows from the record",
+        ),
+        (f"{audit} --capture FILE", "also compares the record with what an independent recorder saw"),
     ]
     if plan.secure and plan.start is None and find_method(plan.method.name).queries_data:
         claim = f"--epsilon {plan.privacy.epsilon} --delta {in_full(plan.privacy.delta)}"
         terms = f"--relation {plan.privacy.relation} --rounds {max(plan.method.iterations, 1)}"
         command = f"pcevolve audit-dp {plan.method.name} {claim} {terms}"
-        rows.append((command, "the method leaks no more than it claims, as far as an attack can tell"))
+        rows.append((command, "attacks the method to find out whether it reveals more than it claims"))
     return rows

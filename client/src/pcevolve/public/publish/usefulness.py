@@ -128,29 +128,30 @@ class Assessment(AssessedFigures):
         return self.alike is not None and self.agreement is not None
 
     def reason(self, kind: Kind) -> str:
-        """State the figures in a sentence without its full stop; ``kind`` is the dataset's kind."""
+        """State the figures in sentences; ``kind`` is the dataset's kind."""
         unlike, many = MODALITIES[kind].far_unlike, MODALITIES[kind].nouns.many
         strange = (
-            f"the nearest quarter of them lies at {self.nearest:.2f} (a different domain is "
-            f"assumed above {BOUNDS.strange:g}, if that is also above {100 * BOUNDS.uniform:g} % of the mean distance)"
+            f"The nearest quarter of them lies at {self.nearest:.2f} clipping radii. (A different domain is assumed "
+            f"above {BOUNDS.strange:g} if this value also exceeds {100 * BOUNDS.uniform:g} % of the mean distance.)"
             if unlike is None
-            else f"another domain lies above {BOUNDS.far:g}, and its classes differ by a cosine below {unlike:g}"
+            else f"(A different domain is assumed above {BOUNDS.far:g} if the cosine of the classes is also below "
+            f"{unlike:g}.)"
         )
         alike = (
             ""
             if self.agreement is None
-            else "; the differences between their classes match those between the released means with a cosine of "
-            f"{self.agreement:.2f} (good: at least {self._least_alike:g})"
+            else " The differences between the dataset's classes match the differences between the released means with "
+            f"a cosine of {self.agreement:.2f} ({self._least_alike:g} or more is good)."
         )
         words = (
             ""
             if self.words_agree is None
-            else f"; of {many} made from words alone, the share that match their class is {self.words_agree:.2f} on a "
-            f"scale from 0 (chance) to 1 (all; from {BOUNDS.matched:g} on, spending epsilon adds nothing)"
+            else f" Of the {many} made from words alone, the share that match their class is {self.words_agree:.2f} "
+            f"on a scale from 0 (chance) to 1 (all). From {BOUNDS.matched:g} on, spending epsilon adds nothing."
         )
         return (
-            f"{self._apart}; the {many} lie on average {self.distance:.2f} clipping radii from the released mean "
-            f"of their class, with the contribution of the noise subtracted ({BOUNDS.near:g} or less counts as near); "
+            f"{self._apart} The {many} lie on average {self.distance:.2f} clipping radii from the released mean of "
+            f"their class, after subtracting the contribution of the noise ({BOUNDS.near:g} or less is near). "
             f"{strange}{alike}{words}"
         )
 
@@ -159,38 +160,41 @@ class Assessment(AssessedFigures):
         far, made = f"{self.distance:.2f} clipping radii from the released means", MODALITIES[kind]
         many = made.nouns.many
         if self.word(kind) == "useful":
-            differ = "its classes differ as yours do"
+            differ = "the classes differ in the same way as yours"
             if self._agreement_decides:
-                return f"{differ} (cosine {self.agreement:.2f}; alike: at least {self._least_alike:g})"
-            return f"its {many} lie near your domain ({far}), and {differ}"
+                return f"{differ} (cosine {self.agreement:.2f}; {self._least_alike:g} or more is good)"
+            return f"the {many} lie near your domain ({far}), and {differ}"
         if self.word(kind) == "not useful":
             if made.far_unlike is not None:
-                return f"its {many} are of another domain ({far}; in your domain at most {BOUNDS.far:g})"
+                return f"the {many} are of another domain ({far}; in your domain at most {BOUNDS.far:g})"
             return (
-                f"its {many} are of another domain (even the nearest quarter of each class lies "
+                f"the {many} are of another domain (even the nearest quarter of each class lies "
                 f"{self.nearest:.2f} clipping radii from the released means; in your domain at most "
                 f"{BOUNDS.strange:g})"
             )
         if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
             return (
-                f"spending epsilon adds nothing: the share of {many} made from words alone that match the released "
-                f"mean of their class is {self.words_agree:.2f} on a scale from 0 (chance) to 1 (all)"
+                f"spending epsilon adds nothing: of the {many} made from words alone, the share that match their "
+                f"class is {self.words_agree:.2f} on a scale from 0 (chance) to 1 (all)"
             )
         if self._hidden:
-            return f"noise hides how classes differ ({self.classes_apart:.1f} deviations; clear: {BOUNDS.distinct:g})"
+            return (
+                f"noise hides how the classes differ ({self.classes_apart:.1f} standard deviations apart; "
+                f"{BOUNDS.distinct:g} or more is distinct)"
+            )
         if self._is_far:
-            return f"its {many} are some way from your domain ({far}; near: at most {BOUNDS.near:g})"
-        cosine = f"cosine {self.agreement:.2f}; alike: at least {self._least_alike:g}"
-        return f"its classes do not differ as yours do ({cosine})"
+            return f"the {many} do not lie near your domain ({far}; {BOUNDS.near:g} or less is near)"
+        cosine = f"cosine {self.agreement:.2f}; {self._least_alike:g} or more is good"
+        return f"the classes do not differ in the same way as yours ({cosine})"
 
     @property
     def _apart(self) -> str:
         if self.classes_apart is None or self.confusion is None:
-            return "there is one class"
+            return "There is only one class."
         chance = f"{self.confusion:.2g}" if self.confusion >= LEAST_SHOWN else f"less than {LEAST_SHOWN:g}"
         return (
-            f"two released classes lie {self.classes_apart:.1f} standard deviations of the noise apart on average "
-            f"(distinct: at least {BOUNDS.distinct:g}); the probability that noise confuses them is {chance}"
+            f"On average, two released classes lie {self.classes_apart:.1f} standard deviations of the noise apart "
+            f"({BOUNDS.distinct:g} or more is distinct). The probability that noise confuses them is {chance}."
         )
 
     def advice(self, kind: Kind) -> str:
@@ -207,13 +211,10 @@ class Assessment(AssessedFigures):
     def _say_what_may_help(self, made: type[Modality]) -> str:
         many = made.nouns.many
         if self._hidden:
-            return f"more {many} per class or a larger epsilon lessen the noise"
+            return f"more {many} per class or a larger epsilon reduce the noise"
         if self._is_far:
             return f"a provider that {made.verb}s your domain better would give a better dataset"
-        return (
-            f"class names that say what {many} show, or a provider that knows them, make its classes differ as yours "
-            "do"
-        )
+        return f"use class names that describe the {many}, or a provider that knows the classes"
 
 
-_TEST = "test it on held-out data of your own before you rely on it"
+_TEST = "test the dataset on your own held-out data before you rely on it"

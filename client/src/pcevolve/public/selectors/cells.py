@@ -182,9 +182,9 @@ METHOD = Method(
     summary="SecPE: private records are counted once around clusters of the first candidates, with Gaussian noise, and "
     "count for less if they hold a secret; selecting from the counts costs no more privacy",
     guarantee=(
-        "(epsilon, delta)-DP by Gaussian differential privacy: one release of counts of all classes together, to which "
-        "a privacy unit adds a vector of L2 norm at most 1, of L2 sensitivity 1 under add-remove and the square root "
-        "of 2 under replace-one; every selection is post-processing of it"
+        "(epsilon, delta)-DP by Gaussian differential privacy. One release contains the counts of all classes. One "
+        "privacy unit adds a vector of L2 norm at most 1, so the L2 sensitivity is 1 under add-remove and the square "
+        "root of 2 under replace-one. Every selection is post-processing of this release"
     ),
     selector=Cells,
     tight=gaussian_once,

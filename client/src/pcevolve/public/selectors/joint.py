@@ -151,9 +151,10 @@ METHOD = Method(
     name="jvem",
     summary="joint-vote exponential mechanism: private data vote for tuples of one candidate per class",
     guarantee=(
-        "every round is one eta-bounded-range access under add-remove and 2 eta under replace-one: a privacy unit's "
-        "vote for a tuple lies in [0, 1] and counts in one block of classes, so blocks compose in parallel; rounds "
-        "compose adaptively, by the best of pure, zCDP and Renyi accounting at the given delta"
+        "Every round is one access, which is eta-bounded-range under add-remove and 2 eta-bounded-range under "
+        "replace-one. A privacy unit's vote for a tuple lies in [0, 1] and counts in one block of classes, so blocks "
+        "compose in parallel. Rounds compose adaptively, by the best of pure, zCDP and Renyi accounting at the given "
+        "delta"
     ),
     selector=Joint,
     tight=exponential_draws(1),

@@ -209,11 +209,12 @@ def means_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
 METHOD = Method(
     name="dp-means",
-    summary="Class means are released once, with Gaussian noise; selecting from them costs no more privacy",
+    summary="Class means are released once, with Gaussian noise. Selecting from them costs no further privacy",
     guarantee=(
-        "(epsilon, delta)-DP by Gaussian differential privacy: one release of the sums of clipped, publicly centred "
-        "embeddings of all classes together, of L2 sensitivity R under add-remove and 2 R under replace-one, R being "
-        "the public clip radius; every selection is post-processing of it"
+        "(epsilon, delta)-DP by Gaussian differential privacy. One release contains, for each class, the sum of its "
+        "clipped, publicly centred embeddings. The sums of all classes together have L2 sensitivity R under add-remove "
+        "and 2 R under replace-one, where R is the public clip radius. Every selection is post-processing of this "
+        "release"
     ),
     selector=Means,
     tight=gaussian_once,
@@ -233,10 +234,10 @@ METHOD = Method(
     keep="selected",
     appearance="auto",
     centre_first=(
-        "(epsilon, delta)-DP by Gaussian differential privacy: one release, of two noisy parts in publicly centred "
-        "embeddings. The first part is the sum of all embeddings, clipped to the public radius R; its L2 sensitivity "
-        "is R under add-remove and 2 R under replace-one, and it gives the centre. The second part, which depends on "
-        "the first, consists of the sums by class of the deviations from that centre, each clipped to R/2; the L2 "
+        "(epsilon, delta)-DP by Gaussian differential privacy. One release consists of two noisy parts, both computed "
+        "from publicly centred embeddings. The first part is the sum of all embeddings, each clipped to the public "
+        "radius R. Its L2 sensitivity is R under add-remove and 2 R under replace-one. It gives the centre. The second "
+        "part contains, for each class, the sum of the deviations from that centre, each clipped to R/2. The L2 "
         "sensitivity of all classes together is R/2 under add-remove and R under replace-one. Every selection is "
         "post-processing of this release"
     ),

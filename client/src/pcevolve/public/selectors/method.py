@@ -30,22 +30,22 @@ from pcevolve.public.selectors.selection import Selector, WorstCase
 AppearanceMode = Literal["as-is", "matched", "auto"]
 
 APPEARANCE = (
-    "before that, another release: the sum of six numbers per image, those of each image clipped to a ball of radius "
-    "1, with Gaussian noise (L2 sensitivity 1 under add-remove and 2 under replace-one); it describes the overall "
-    "appearance of the images, and is paid from the same epsilon"
+    "An earlier release, paid from the same epsilon, describes the overall appearance of the images. It is the sum of "
+    "six numbers per image, with Gaussian noise. The six numbers of each image are clipped to a ball of radius 1, so "
+    "the sum has L2 sensitivity 1 under add-remove and 2 under replace-one"
 )
 COUNTED = (
-    "with the first round's votes the numbers of privacy units by class are released, at a part of the same epsilon: "
-    "Gaussian noise on a histogram of the same sensitivity"
+    "The first round also releases the number of privacy units in each class, for a part of the same epsilon. The "
+    "release is a histogram of the same sensitivity with Gaussian noise"
 )
 SECRETS = (
-    "beside that, a secret that its owner declared and that somebody guesses with a probability of {prior} before "
-    "this release is guessed with at most {bound} after it, by whatever attack, if it stands in at most {most} "
-    "texts: these count no more together; what other releases say of it adds to that"
+    "In addition, suppose that somebody guesses a declared secret with a probability of {prior} before this release. "
+    "After it, the probability is at most {bound}, whatever the attack, if at most {most} texts contain the secret. "
+    "Other releases that depend on the secret add to this probability"
 )
 COMPOSED = (
-    "the epsilon of this run holds with delta = {delta}, at which its draws compose to less than their sum; with "
-    "delta = 0 it is the sum, {pure}"
+    "The epsilon of this run holds with delta = {delta}, at which its draws compose to less than their sum. With delta "
+    "= 0, epsilon is the sum, {pure}"
 )
 CREATES = frozenset({"create"})
 VARIES = CREATES | {"vary"}
@@ -334,7 +334,7 @@ class Method:
         pure = pure_epsilon(events)
         if pure and epsilon(events, plan.privacy.delta) < pure:
             parts.append(COMPOSED.format(delta=in_full(plan.privacy.delta), pure=format_loss(float(pure))))
-        return "; ".join(parts)
+        return ". ".join(parts)
 
 
 def first_selection(planned: Mapping[int, tuple[Event, ...]]) -> tuple[Event, ...]:

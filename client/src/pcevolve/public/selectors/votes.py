@@ -285,9 +285,10 @@ PE = Method(
         "and candidates are resampled by them"
     ),
     guarantee=(
-        "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all classes together "
-        "by at most 1 in L2 norm under add-remove and by the square root of 2 under replace-one; the iterations "
-        "compose. The published calibration is the looser split sigma = sqrt(2 ln(1.25/delta))/epsilon per step"
+        "(epsilon, delta)-DP by Gaussian differential privacy. One privacy unit changes the votes of all classes "
+        "together by at most 1 in L2 norm under add-remove and by the square root of 2 under replace-one. The "
+        "iterations compose. The calibration published with the method is looser: sigma = sqrt(2 "
+        "ln(1.25/delta))/epsilon per step"
     ),
     selector=Votes,
     tight=gaussian_per_round,
@@ -314,9 +315,9 @@ PE_EM = replace(
     name="pe-em",
     summary="Private Evolution's votes with the exponential mechanism in place of Gaussian noise",
     guarantee=(
-        "epsilon-DP, or (epsilon, delta)-DP where composition of bounded-range mechanisms is tighter: every draw "
-        "has probability proportional to exp(eta x votes); a privacy unit adds at most 1 vote in one class, so a draw "
-        "of all classes together is eta-bounded-range under add-remove and 2 eta under replace-one"
+        "epsilon-DP, or (epsilon, delta)-DP if composition of bounded-range mechanisms is tighter. Every draw has a "
+        "probability proportional to exp(eta x votes). One privacy unit adds at most 1 vote in one class, so a draw of "
+        "all classes together is eta-bounded-range under add-remove and 2 eta-bounded-range under replace-one"
     ),
     selector=ExponentialVotes,
     tight=_draws,
@@ -331,9 +332,9 @@ AUG_PE = Method(
     summary="Augmented Private Evolution: private data vote for their nearest candidates of survivors and their "
     "variations, Gaussian noise, the best survive, are varied and in the end kept",
     guarantee=(
-        "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all classes together "
-        "by at most 1 in L2 norm under add-remove and by the square root of 2 under replace-one; the iterations and "
-        "the selection of the dataset compose"
+        "(epsilon, delta)-DP by Gaussian differential privacy. One privacy unit changes the votes of all classes "
+        "together by at most 1 in L2 norm under add-remove and by the square root of 2 under replace-one. The "
+        "iterations and the selection of the dataset compose"
     ),
     selector=partial(Votes, ranked=True),
     tight=gaussian_per_round,

@@ -32,10 +32,10 @@ def test_the_odds_are_those_of_the_exact_curve_rounded_up(finished: Make):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"relation": "replace-one"}, "whether one given image was used, or another in its place. At a 5 %"),
+        ({"relation": "replace-one"}, "whether one given image was used or another one in its place. At a 5 %"),
         ({"relation": "add-remove"}, "whether one given image was used. At a 5 %"),
         ({"unit": "patient", "relation": "add-remove"}, "one given patient's images were used. At a 5 %"),
-        ({"unit": "patient", "relation": "replace-one"}, "patient's images were used, or another in its place."),
+        ({"unit": "patient", "relation": "replace-one"}, "patient's images were used or another one in its place."),
     ],
 )  # fmt: skip
 def test_the_odds_are_about_the_neighbours_of_the_promise(
@@ -49,7 +49,7 @@ def test_the_odds_are_about_the_neighbours_of_the_promise(
     [
         ({"noise": "INSECURE-seeded"}, PAID, "No bound."),
         ({"noise": "INSECURE-seeded"}, [], "No bound."),
-        ({}, [], "Nothing: no private image was looked at."),
+        ({}, [], "Nothing. No private image was looked at."),
     ],
 )
 def test_where_nothing_is_promised_or_paid_there_is_no_figure(
@@ -65,7 +65,7 @@ def test_earlier_releases_to_the_provider_are_added_for_whom_all_of_them_concern
     earlier = PriorReleases(releases=2, events=(Event("gaussian", "1"),))
     root = finished()
     found = brief_of(root, PAID, earlier=earlier).odds
-    assert found.together == f"For it the figure is {math.ceil(exact)} %."
+    assert found.together == f"For this image, an attacker detects at most {math.ceil(exact)} %."
     assert found.short == brief_of(root, PAID).odds.short
     for unknown in (PriorReleases(), PriorReleases(releases=2, events=None)):
         assert brief_of(root, PAID, earlier=unknown).odds.together == ""
@@ -77,17 +77,17 @@ def test_the_provider_sees_which_images_were_chosen_only_where_some_went_back_to
     traffic = TrafficTable.of(run.traffic, plan)
     prompts = dataclasses.replace(traffic, total=traffic.kinds["creation"])
     assert (
-        "the provider learns which of its images were chosen;"
+        "the provider learns which of its images were selected."
         in Brief.of(plan, PAID, traffic, attempts).stayed
     )
-    assert "the provider learns nothing;" in Brief.of(plan, PAID, prompts, attempts).stayed
+    assert "the provider learns nothing." in Brief.of(plan, PAID, prompts, attempts).stayed
 
 
 def test_what_is_assumed_is_about_what_is_protected_and_says_what_kept_it_apart(finished: Make):
     root = finished()
     _, counted, machine = brief_of(root).assumptions
-    assert counted.startswith("What is protected is one image: ")
-    assert " Confinement, as the client states it: not enforced in this run" in machine
+    assert counted.startswith("The guarantee protects one image. ")
+    assert " Confinement, as stated by the client: not enforced in this run" in machine
     listed = brief_of(root, unit="patient").assumptions[1]
     assert listed.startswith("The owner's list ")
     assert listed.endswith("which images belong to one patient.")
@@ -95,6 +95,6 @@ def test_what_is_assumed_is_about_what_is_protected_and_says_what_kept_it_apart(
 
 def test_releases_that_protect_nobody_are_not_called_noisy(finished: Make):
     root = finished()
-    assert "the noisy releases that are priced below" in brief_of(root).stayed
+    assert "the noisy releases whose privacy loss is stated below" in brief_of(root).stayed
     marked = brief_of(root, noise="INSECURE-seeded").stayed
-    assert "the releases, whose noise protects nobody, that are priced below" in marked
+    assert "the releases described below, whose noise protects nobody" in marked

@@ -34,9 +34,13 @@ def test_the_first_screen_comes_before_any_figure_and_has_the_odds_of_the_whole_
     events = [Event("exponential", "5/2", 4)]
     share = math.ceil(100 * most_true_positives(events, 0.05))
     text = page(finished()).text
-    assert f"Detects at most {share} %; guessing would detect 5 %." in text
-    assert "At that ε a chosen" in text
-    assert text.index("What left") < text.index("What an attacker can tell") < text.index("Privacy loss ε")
+    assert f"An attacker detects at most {share} %; guessing would detect 5 %." in text
+    assert "the probability that a selected image is" in text
+    assert (
+        text.index("What was sent")
+        < text.index("What an attacker can find out")
+        < text.index("Privacy loss ε")
+    )
 
 
 def test_labels_prompts_and_provider_strings_are_text_not_markup(finished: Make):
@@ -67,9 +71,9 @@ def test_a_marked_run_is_marked_at_the_top(finished: Make):
 def test_an_image_that_no_receipt_names_is_told_instead_of_a_reassurance(finished_otherwise: Make):
     root = finished_otherwise(image=images.to_base64(png(12345)))
     shown = page(root)
-    assert "1 image left without being named by a receipt" in shown.text
+    assert "1 image was sent that neither a receipt nor the plan names" in shown.text
     assert "Every image that was sent" not in shown.text
-    assert "were not sent" not in shown.text
+    assert "No private image was sent" not in shown.text
 
 
 def test_nothing_but_the_public_records_is_read(finished: Make):

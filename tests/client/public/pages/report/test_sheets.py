@@ -31,8 +31,8 @@ def test_a_dataset_that_was_selected_is_shown_apart_and_in_its_appearance(finish
     for said in (shown.text, render_viewer(record, []).decode(), render_notebook(FinishedRun.of(record))):
         assert "1.2345678e-05" in said, "less would promise more"
     assert "selected from all rounds, appearance matched" in shown.text
-    assert "used in 2 releases, by the gaussian mechanism" in shown.text
-    assert "At that ε a chosen" not in shown.text, "a bound of 100 % is none"
+    assert "used in 2 releases, with the gaussian mechanism" in shown.text
+    assert "the probability that a selected image is" not in shown.text, "a bound of 100 % is none"
     released = sorted((root / "release" / "cut").iterdir())
     assert len(released) == 3
     assert np.asarray(Image.open(released[0])).std(axis=2).max() == 0  # its colour is gone, as was asked

@@ -80,13 +80,13 @@ def test_a_request_that_was_refused_first_stands_once_under_its_answer_with_ever
     assert not {"r2", "r3", "r4"} & shown.keys()
     request = shown["r5"]
     assert "prompt A leather texture image" in request.text
-    assert "The same bytes left 3 more times: status 503 … status 503" in request.text
+    assert "The same bytes were sent 3 more times: status 503 … status 503" in request.text
     below = [each["id"] for tag, each in request.elements if tag == "li" and "id" in each]
     assert below == ["r2", "r3", "r4"]
     assert request.text.count('{"error": "busy"}') == 3
     assert request.text.count("Retry-After 0") == 3
     assert "data-trouble" in request.elements[0][1]
-    assert "16 requests, in groups" in Page(html(root)).text
+    assert "16 requests. Requests with the same fields are shown together" in Page(html(root)).text
     assert "Requests 16, 3 of them repeated" in Page(html(root)).text
 
 

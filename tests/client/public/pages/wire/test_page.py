@@ -50,7 +50,7 @@ def test_each_prototype_has_its_picture_its_receipt_and_where_it_was_made(finish
         assert f"{chosen['id']}, " in page.text
         assert f"sha256 {chosen['digest'][:12]}…" in page.text
         assert "exponential, bounded range η = 2.5; replace-one; ε " in page.text
-        assert re.search(r"with all receipts before it ε [\d.]+ of 10", page.text)
+        assert re.search(r"and ε [\d.]+ of 10 in total with all earlier receipts", page.text)
         links = [each["href"][1:] for tag, each in page.elements if tag == "a" and each["href"]]
         origin, paid = links[1], links[2]
         assert chosen["id"] in [each.get("title", "").split(",")[0] for each in shown[origin].of_class("pic")]
@@ -106,7 +106,7 @@ def test_what_left_finds_room_before_what_came_and_what_is_left_out_is_counted(f
     content = render_viewer(RunReader.lenient(root), audit(root), most_picture_bytes=2500).decode()
     page = Page(content)
     assert {each["class"] for each in page.of_class("large")} == {f"pic large p{place}" for place in range(4)}
-    assert "of them are not embedded, to keep the page small" in page.text
+    assert "of them are left out to keep the page small" in page.text
     assert len(re.findall(r"url\(", content)) == 4
 
 
@@ -179,8 +179,8 @@ def test_an_image_that_nobody_sent_stands_out_with_the_fault_at_its_request(fini
     root = finished_otherwise(image=images.to_base64(png(12345)))
     shown = steps(root)
     page = shown[max((name for name in shown if name.startswith("r")), key=lambda name: int(name[1:]))]
-    assert "No reason on record for this image to leave" in page.text
-    assert "No answer on record had brought it: it is not the provider's." in page.text
+    assert "No reason on record for sending this image" in page.text
+    assert "No recorded answer contained it, so it did not come from the provider." in page.text
     assert "Fault: request i002/c001/n000002" in page.text
     assert page.of_class("unexplained")
     top = Page(html(root)).text
@@ -197,19 +197,19 @@ def test_a_broken_chain_is_the_verdict_and_the_rest_is_shown_as_unproven(finishe
     content = html(root)
     text = Page(content).text
     assert "BROKEN transcript line 8 was edited" in text
-    assert "lines and ends in" not in text
-    assert f"7 lines form a chain from the start; {len(lines) - 7} more can be read" in text
+    assert "lines and ends with the hash" not in text
+    assert f"7 lines form an intact chain from the start. {len(lines) - 7} more can be read" in text
     shown = steps(root)
     assert sum(name.startswith("r") for name in shown) == 13
-    assert "nothing vouches for it" not in shown["r1"].text
-    assert "nothing vouches for it" in shown["r13"].text
+    assert "after the break in the chain: unverified" not in shown["r1"].text
+    assert "after the break in the chain: unverified" in shown["r13"].text
 
 
 def test_a_third_party_is_told_how_to_check_it_and_in_what_the_record_ends(finished: Make):
     root = finished()
     text, run = Page(html(root)).text, RunReader.strict(root)
     assert "pcevolve audit FOLDER --html" in text
-    assert f"The record has {len(run.entries)} lines and ends in {run.head}" in text
+    assert f"The record has {len(run.entries)} lines and ends with the hash {run.head}" in text
 
 
 def test_without_findings_nothing_holds(finished: Make):
@@ -227,4 +227,4 @@ def test_an_image_that_leaves_towards_a_link_has_no_reason(finished: Make):
         sent[f"{carrying}/link0"]["body"] = sent[carrying]["body"]
 
     forge(root, smuggle)
-    assert "No reason on record for this image to leave" in Page(html(root)).text
+    assert "No reason on record for sending this image" in Page(html(root)).text

@@ -56,18 +56,18 @@ class Brief:
 
 def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
     total, one, many = traffic.total, plan.modality.nouns.one, plan.modality.nouns.many
-    size = f"{total.attempts:,} requests, {total.bytes_sent:,} bytes"
     called = "words in place of the class names" if plan.data.words else "the class names"
-    words = f"{size}, with {called} and the words for the domain"
+    words = (
+        f"The client sent {total.attempts:,} requests with {total.bytes_sent:,} bytes in total. They contained "
+        f"{called} and the domain words"
+    )
     if not total.images:
-        chosen = (
-            f" Only which of the prompts had made the chosen {many} was sent." if plan.varies_prompts else ""
-        )
+        chosen = f" The prompts of the selected {many} were sent again." if plan.varies_prompts else ""
         return f"{words}. No {one} was sent.{chosen}"
     if plan.start is not None:
-        return f"{words}. {total.distinct:,} different {many} of the release that the run starts from went with them."
+        return f"{words}, and {total.distinct:,} different {many} of the release that the run starts from."
     whose = "had sent before" if plan.library else "had made itself"
-    return f"{words}. {total.distinct:,} different {many}, which the provider {whose}, went back to it."
+    return f"{words}, and {total.distinct:,} different {many} that the provider {whose}."
 
 
 def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
@@ -76,42 +76,44 @@ def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
     if traffic.unexplained:
         return f"Not confirmed: some {nouns.many} that were sent have no receipt that allows it."
     if plan.start is not None:
-        return (
-            f"Everything private: no private {nouns.one} was looked at again, after the release that the run starts "
-            "from."
-        )
+        return f"Everything private. After the release that the run starts from, no private {nouns.one} was looked at."
     if not looked:
-        return f"Everything private: no private {nouns.one} was looked at."
+        return f"Everything private. No private {nouns.one} was looked at."
     if plan.varies_prompts:
-        seen = f"which prompts had made the chosen {nouns.many}"
+        seen = f"which prompts had made the selected {nouns.many}"
     else:
-        seen = f"which of its {nouns.many} were chosen" if traffic.total.images else "nothing"
-    noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
+        seen = f"which of its {nouns.many} were selected" if traffic.total.images else "nothing"
+    noisy = (
+        "noisy releases whose privacy loss is stated below"
+        if plan.secure
+        else "releases described below, whose noise protects nobody"
+    )
     return (
-        f"Private {nouns.many}, file names, embeddings, and everything else computed from private "
-        f"{nouns.many}, except for the {noisy} that are priced below. From these the provider learns {seen}; "
-        "the released numbers are in the dataset and the record."
+        f"Private {nouns.many}, their file names and embeddings, and everything else computed from private "
+        f"{nouns.many}, except the {noisy}. From these releases, the provider learns {seen}. The released numbers are "
+        "in the dataset and in the record."
     )
 
 
 def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     if not plan.secure:
         return Odds(
-            "No bound.", "The noise came from a seed: whoever knows the seed can be right every time."
+            "No bound.", "The noise came from a seed. Anyone who knows the seed can be right every time."
         )
     if not paid:
-        return Odds(f"Nothing: no private {plan.modality.nouns.one} was looked at.")
+        return Odds(f"Nothing. No private {plan.modality.nouns.one} was looked at.")
     paid = list(find_folder_events(plan, paid))
     used = "used" if plan.data.subsample is None else "in the folder that was drawn from"
     many = plan.modality.nouns.many
     unit = f"one given {plan.unit}" + ("" if plan.unit == plan.modality.kind else f"'s {many}")
     verb = "was" if plan.unit == plan.modality.kind else "were"
-    other = ", or another in its place" if plan.privacy.relation == "replace-one" else ""
+    other = " or another one in its place" if plan.privacy.relation == "replace-one" else ""
     words = (
-        f"Worst case: an attacker who knows all other {many} tries to tell whether {unit} {verb} {used}{other}. At a "
-        f"{ALARMS} % false-positive rate, membership inference detects at most {count_found_members(paid)} %."
+        f"In the worst case, an attacker knows all other {many} and tries to tell whether {unit} {verb} {used}{other}. "
+        f"At a {ALARMS} % false-positive rate, this attack (membership inference) detects at most "
+        f"{count_found_members(paid)} % of the true cases."
     )
-    short = f"Detects at most {count_found_members(paid)} %; guessing would detect {ALARMS} %."
+    short = f"An attacker detects at most {count_found_members(paid)} %; guessing would detect {ALARMS} %."
     return Odds(short, words, _together(plan, paid))
 
 
@@ -119,23 +121,24 @@ def _together(plan: PublicPlan, paid: list[Event]) -> str:
     """State the attacker's chance for a unit that is in this run and in all earlier releases of the ledger."""
     if not plan.earlier.releases or plan.earlier.events is None:
         return ""
-    return f"For it the figure is {count_found_members([*plan.earlier.events, *paid])} %."
+    found = count_found_members([*plan.earlier.events, *paid])
+    return f"For this {plan.unit}, an attacker detects at most {found} %."
 
 
 def _assumptions(plan: PublicPlan) -> tuple[str, ...]:
     """Return the three most important assumptions. The report lists all of them further down."""
     counted = (
-        f"What is protected is one {plan.unit}: a person who is in several of them is protected less."
+        f"The guarantee protects one {plan.unit}. A person who is in several {plan.modality.nouns.many} is protected "
+        "less."
         if plan.unit == plan.modality.kind
-        else f"The owner's list is right about which {plan.modality.nouns.many} belong to one {plan.unit}."
+        else f"The owner's list states correctly which {plan.modality.nouns.many} belong to one {plan.unit}."
     )
     confined = state_confinement(plan)
     return (
-        f"{'Words in place of class' if plan.data.words else 'Class'} names and the domain's words are "
-        "not secret.",
+        f"{'Words in place of class' if plan.data.words else 'Class'} names and domain words are not secret.",
         counted,
         "Only the owner controls the client's machine and its ledger."
-        + (f" Confinement, as the client states it: {confined}." if confined else ""),
+        + (f" Confinement, as stated by the client: {confined}." if confined else ""),
     )
 
 

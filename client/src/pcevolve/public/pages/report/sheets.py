@@ -108,7 +108,7 @@ def show_opening(run: FinishedRun, count: int) -> SheetRow:
         _outputs(run, [call for call in run.plan.opening if call.label == label]) for label in run.plan.labels
     ]
     mixed = [each for turn in zip_longest(*by_label) for each in turn if each is not None]
-    return SheetRow("The words alone", "as they came", _tiles(run, mixed, {}, count))
+    return SheetRow("The words alone", "as the provider sent them", _tiles(run, mixed, {}, count))
 
 
 def spread_evenly(count: int, wanted: int) -> list[int]:
@@ -150,7 +150,7 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
         )
     if chosen_last:
         pool = "all rounds" if plan.method.iterations else "all candidates"
-        how = f"selected from {pool}" if plan.selects else "what was chosen last, and variations of it"
+        how = f"selected from {pool}" if plan.selects else "the last selection, with variations of it"
         yield replace(show_dataset(run, label, "The dataset", per_row), how=how + matched)
     elif plan.method.more:
         extended = _outputs(run, [call for call in plan.extensions() if call.label == label])
@@ -165,7 +165,7 @@ def _how(plan: PublicPlan, iteration: int) -> str:
     if not iteration:
         return "from the prompt" if plan.start is None else "from the release that the run starts from"
     if plan.varies_prompts:
-        return "by prototypes' prompts"
+        return "with the prompts of prototypes"
     return (
         plan.modality.describe_degree(plan.method.strengths[iteration - 1])
         if plan.method.strengths
