@@ -27,7 +27,7 @@ A message states facts and a next step. It contains nothing private except the o
 from __future__ import annotations
 
 LONGEST = 1000
-"""Most characters of a message that a terminal shows. Part of the message may be text from the API."""
+"""Largest number of characters of a message that a terminal shows. Part of the message may be text from the API."""
 REPORTED_ELSEWHERE = "the reason is on standard error alone, because it may tell of private data"
 """Text of an error whose reason another process has printed. Programs may log exceptions, so the text omits it."""
 

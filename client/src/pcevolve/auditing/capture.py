@@ -151,7 +151,7 @@ def _request(sent: Sent, scheme: str) -> Request:
 
 
 def _complete(flows: Sequence[Flow], attempts: Sequence[Recorded], at_once: int) -> list[Flow]:
-    """Match each broken-off request with the next attempt without an answer that has the same head."""
+    """Match each broken-off request with the next unanswered attempt that has the same head."""
     completed, after, taken = [], 0, set()
     for flow in flows:
         # A broken-off request has no digest, so it can only be matched by its head, and only with an attempt without
@@ -200,7 +200,7 @@ def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]
 
 
 def _is_its_turn(attempt: Recorded, later: Sequence[Recorded], waiting: Sequence[Flow]) -> bool:
-    """True if an attempt may have been sent. One without an answer needs a flow that no answered attempt needs."""
+    """True if an attempt may have been sent. An unanswered attempt needs a flow that no answered attempt needs."""
     if attempt.is_due:
         # Answered attempts get flows first, because they must have been sent.
         return True
@@ -226,7 +226,10 @@ def _same_answer(attempt: Recorded, flow: Flow) -> bool:
 def _align(
     attempts: Sequence[Recorded], flows: Sequence[Flow]
 ) -> Iterator[tuple[list[Recorded], list[Flow]]]:
-    """Pair sequences of equal requests from both sides, in order; pair an unmatched one with the one in its place."""
+    """Pair sequences of equal requests from both sides, in order.
+
+    An unmatched sequence is paired with the sequence in its place on the other side.
+    """
     ours = [list(group) for _, group in groupby(attempts, key=lambda each: each.request)]
     theirs = [list(group) for _, group in groupby(flows, key=lambda each: each.request)]
     matcher = SequenceMatcher(

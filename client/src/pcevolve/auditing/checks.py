@@ -25,7 +25,7 @@ from pcevolve.wire.providers import dialect
 
 
 def check_record(run: RunReader, again: Rerun) -> list[Finding]:
-    """Check the claims that apply to every record, and count the items that each covers."""
+    """Check the claims that apply to every record, and count the items that each claim covers."""
     planless = run.plan is None and not run.finished
     failed = sum(each.failure is not None for each in run.traffic.attempts)
     exchanged = again.key.exchanged

@@ -56,7 +56,7 @@ from pcevolve.wire.providers.dialect import Dialect
 STAND_IN = ":"
 """Placeholder for a key, whose value is not on record; valid in every scheme."""
 LONGEST_KEY = 5000
-"""Most characters of a key."""
+"""Largest number of characters of a key."""
 
 
 @dataclass

@@ -23,7 +23,7 @@ from pcevolve_shared.reading import open_file
 FORMAT = "pcevolve-capture/2"
 MOST_BYTES = 2**40
 MOST_LINE = 2**29
-"""Most bytes of a capture, and of one of its lines, which holds a complete body.
+"""Largest number of bytes of a capture, and of one of its lines; a line holds a complete body.
 
 A longer line is split, and therefore counts as damaged.
 """

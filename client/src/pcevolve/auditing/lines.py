@@ -111,9 +111,9 @@ class KeyLength:
 
     Attributes:
         length: Length of the last key minus that of ``STAND_IN``; None for no key, -1 before the first request.
-        exchanged: Number of changes.
+        exchanged: Number of changes of the length.
         failed: Slots whose last attempt failed, and at the start the greeting. The key may change only while there
-            are any.
+            are such slots.
     """
 
     length: int | None = -1

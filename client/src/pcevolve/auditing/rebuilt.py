@@ -36,7 +36,7 @@ from pcevolve.public.transcript.records import Manifest, ReleasedImage
 from pcevolve_shared.reading import parse_json, read_file
 
 FOOTER = 100_000
-"""Bytes at the end of a Parquet file that are searched for the name of its writer."""
+"""Number of bytes, at the end of a Parquet file, that are searched for the name of the file's writer."""
 _WRITER = re.compile(rb"parquet-cpp-arrow version ([0-9.]{1,20})")
 
 

@@ -41,7 +41,7 @@ from pcevolve.wire.providers import dialect
 
 
 def find_receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
-    """Yield a receipt's own faults. It must pay for the planned release, and may hold no other values."""
+    """Yield a receipt's own faults. It must pay for the planned release, and hold only values that the plan allows."""
     if (receipt.run_id, receipt.relation) != (plan.run_id, plan.privacy.relation):
         yield "for another run or relation"
     if receipt.events != selectors.find_method(plan.method.name).plan_events(plan).get(receipt.iteration):
@@ -58,14 +58,14 @@ def find_receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
 
 
 def names_as_planned(receipt: Receipt, plan: PublicPlan) -> bool:
-    """True if a receipt names the planned number of candidates of each class, class by class."""
+    """True if a receipt names the planned number of candidates of each class, in the plan's order of classes."""
     wanted = plan.wanted(receipt.iteration)
     due = [(label, wanted) for label in plan.labels if wanted]
     return [(each.label, len(each.chosen)) for each in receipt.choices] == due
 
 
 def _may_say(plan: PublicPlan, receipt: Receipt) -> bool:
-    """True if the values in a receipt for prototypes are of the number and kind that the plan allows."""
+    """True if a receipt for prototypes has as many values as the plan allows, of the kind that the plan allows."""
     if plan.class_counts and receipt.iteration == 1:
         return len(receipt.values) == len(plan.labels) and all(map(math.isfinite, receipt.values))
     settled = (AS_IS, MATCHED) if plan.method.appearance == "auto" else ((),)
@@ -79,7 +79,7 @@ class Rerun:
     Attributes:
         pools: The pool of each release, by iteration, up to the end of the record.
         evolved: The run's outcome; None if the record ends or breaks before the run does.
-        requests: Faults in the order of lines, or of a request, each with its line.
+        requests: Faults of a request, or of the lines' order, each with its line.
         unusable: Releases, or a dataset, for which too few candidates are usable by the plan's rule.
         key: The length of the provider's key in the requests.
     """
@@ -254,7 +254,10 @@ class Selections:
         return Chooser(plan, self.load(plan), self.run.bodies.file, selector)
 
     def _derive(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
-        """Derive the receipts' choices in order. A choice without a measurement follows from the last one before it."""
+        """Derive the receipts' choices in order.
+
+        A choice without a measurement follows from the last measurement before it.
+        """
         looks = choose_renditions(
             plan, next((each for each in self.run.receipts if not each.iteration), None)
         )

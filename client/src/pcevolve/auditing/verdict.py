@@ -239,7 +239,7 @@ class Audit:
 
 
 def _reconcile(run: RunReader, capture: Path) -> list[Finding]:
-    """Compare a capture with a record. For a broken record, only report that there is none to compare with."""
+    """Compare a capture with a record. For a broken record, only report that the capture cannot be compared with it."""
     if not run.whole:
         return [Finding("the capture agrees with the record", ("there is no record to compare with",), 0)]
     return reconcile(run, capture)

@@ -29,7 +29,7 @@ def approve(
     doubts: Iterable[str] = (),
     person: Person = AT_TERMINAL,
 ) -> None:
-    """Check that requests and cost are within limits, and have a person agree to both and to any doubts.
+    """Check that requests and cost are within limits, and have a person agree to both, and to each doubt.
 
     Args:
         is_agreed: Whether the person agreed beforehand.
@@ -65,7 +65,7 @@ def _ask_for_requests(person: Person, address: Address, meter: Meter, due: Itera
 def require_liking(plan: PublicPlan, job: RunnerJob, doubt: str = "", person: Person = AT_TERMINAL) -> None:
     """Ask a person, if there is one, whether the first images are right, before budget is spent (``DeclinedError``).
 
-    ``doubt`` is a reason against the images, which the question names.
+    ``doubt`` is a reason against the images; the question names this reason.
     """
     if not find_method(plan.method.name).queries_data or job.settings.provider.yes or not person.is_there():
         return

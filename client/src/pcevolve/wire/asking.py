@@ -1,4 +1,4 @@
-"""The runner's side of the pipe: sends the requests of loop and gate to the keeper, and records its releases."""
+"""The runner's side of the pipe: sends requests of loop and gate to the keeper, and records the keeper's releases."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class AskingJudge:
         self.paid = {each.iteration: each for each in begun.receipts}
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Have the keeper do the public part of its work, on the same candidates."""
+        """Have the keeper do the public part of its work, on the same candidates as in this pool."""
         self.keeper.show(protocol.Show(iteration=query.iteration))
 
     def release(self, query: Query, pool: Pool) -> Receipt:
@@ -140,7 +140,7 @@ class AskingJudge:
 
 @dataclass(frozen=True)
 class TellingGenerator:
-    """A generator that forwards each answer to the keeper at once, so that both work at the same time."""
+    """A generator that forwards each answer to the keeper at once, so that API and keeper work at the same time."""
 
     generator: UntrustedGenerator
     keeper: protocol.PrivateSide
@@ -155,8 +155,8 @@ class TellingGenerator:
 class RecordingJudge:
     """Wraps a judge and records its receipts.
 
-    ``require_usable`` raises if the provider sent too little for a choice. It is called before every new
-    release.
+    ``require_usable`` raises if the provider sent too few usable outputs for a choice. It is called before
+    every new release.
     """
 
     judge: Judge
@@ -164,7 +164,7 @@ class RecordingJudge:
     require_usable: Callable[[Pool], None]
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Have the judge do its public work for a new release (``UnusableError`` before paying for too little)."""
+        """Have the judge do its public work for a new release (``UnusableError`` if too few outputs are usable)."""
         if not self.gate.has_receipt(query.iteration):
             self.require_usable(pool)
             self.judge.show(query, pool)

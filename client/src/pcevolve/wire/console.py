@@ -42,7 +42,7 @@ NAMED = 4
 
 
 def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice | None) -> Iterator[Fact]:
-    """Yield the facts to know before a run: what is sent, its cost in privacy and money, what becomes public."""
+    """Yield the facts to know before a run: what is sent, the run's cost in privacy and money, what becomes public."""
     paid, method, reason = (
         list_paid_events(plan),
         find_method(plan.method.name).summary,

@@ -186,7 +186,7 @@ class Session:
         return result
 
     def _require_usable(self, pool: Pool, *, is_dataset: bool = False) -> None:
-        """Stop the run if too few of the newest candidates can be used; otherwise warn of those left out.
+        """Stop the run if too few of the newest candidates can be used; otherwise warn of candidates that are left out.
 
         After the first release nothing stops the run here, because a run that has paid keeps its result.
         """
@@ -226,8 +226,8 @@ def _open_session(
 ) -> Iterator[tuple[AskingJudge, Session]]:
     """Have the keeper check the budget for the complete plan, greet the API, and fix the plan.
 
-    The keeper does its private work before the greeting if possible. Work that needs the plan takes whole
-    ticks of time.
+    The keeper does its private work before the greeting if possible. The time of work that needs the plan
+    is padded to whole ticks.
     """
     folder, console, address = job.folder, audience.console, make_address(job.settings.provider, job.key)
     try:
@@ -287,7 +287,7 @@ def _settle_batch(
     plan: PublicPlan,
     console: Console,
 ) -> PublicPlan:
-    """Request one text at a time if the API takes no number; only a request for two shows whether it does."""
+    """Plan one text per request if the API cannot make several; only a request for two texts shows whether it can."""
     is_known = job.settings.provider.fields is not None
     if is_known or all(call.count == 1 for call in plan.calls.values()):
         return plan

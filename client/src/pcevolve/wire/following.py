@@ -57,7 +57,7 @@ def follow(job: RunnerJob, audience: Audience, begin: Callable[[], None]) -> dic
     """Carry out a run that starts from a release, or the rest of one, in a claimed folder.
 
     Args:
-        begin: Has the owner's options stored; called after the owner agreed and before the plan is on
+        begin: Called to have the owner's options stored, after the owner agreed and before the plan is on
             record.
 
     Returns:
@@ -135,7 +135,7 @@ def _open(
 
 
 def plan_run(source: SourceRun, settings: PublicConfig, run_id: str, library: Library | None) -> PublicPlan:
-    """Return the source's plan, changed to vary its release; ``UsageError`` for options out of bounds."""
+    """Return the source's plan, changed to vary the source's release; ``UsageError`` for options out of bounds."""
     before, own = source.run.plan, settings.options()
     count, licence = settings.method.candidates, settings.output.licence
     given = settings.provider.model_fields_set

@@ -29,7 +29,7 @@ from pcevolve.wire.providers import dialect
 from pcevolve.wire.providers.dialect import Dialect
 
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy")
-"""Variables that set a proxy for other programs."""
+"""Environment variables that set a proxy for other programs."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Public output while a run is in progress: a progress bar, the first images or texts, and the live page.
 
 ``RUN/live.html`` reloads itself. It is made from the record and from progress messages. A separate thread
-writes the page as often as it reloads at most, and in at most a fortieth of the time, so that it does not slow
-the run. Errors of the page do not stop the run.
+writes the page, at most as often as the page reloads, and uses at most a fortieth of the time, so that the
+run is not slowed. Errors of the page do not stop the run.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class RunProgress:
             self._console.print(f"{stage}: {self._done}/{self._total} {many}, {left} left")
 
     def released(self, receipt: Receipt) -> None:
-        """Add what one release spent to the progress."""
+        """Add the budget that one release spent to the progress."""
         self._events.extend(receipt.events)
         self._progress()
 

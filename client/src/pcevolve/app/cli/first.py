@@ -181,7 +181,7 @@ def _show_outlook(classes: int, meant: OwnerData) -> None:
 LEFT = {"domain": "--domain WORDS", "out": "--out RUN"}
 """Options that a run needs in addition to those of ``check``."""
 LEFT_OF_TEXTS = {"model": "--model bundled-text"}
-"""The model's name at ``pcevolve-server serve --model text:bundled``; the default model makes images."""
+"""The model that ``pcevolve-server serve --model text:bundled`` serves; the default model makes images."""
 
 
 def _spell_options(

@@ -58,7 +58,7 @@ class CommandWithHeadings(click.Command):
 
 
 class GroupWithHeadings(click.Group):
-    """A group of commands, whose help has one line for each."""
+    """A group of commands; its help has one line for each command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, in the order in which they were added."""

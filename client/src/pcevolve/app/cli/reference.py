@@ -67,7 +67,7 @@ def _entry(option: Option) -> str:
 
 
 def _value(option: Option) -> str:
-    """Return the choices of an option's value, or its type, and its bounds; nothing for any text."""
+    """Return the choices of an option's value, or its type, and its bounds; empty if any text is a value."""
     kind = ", ".join(f"`{choice}`" for choice in option.choices) if option.choices else option.kind
     if kind == "text" or (kind == "number" and option.bounds):
         return f"`{option.bounds}`" if option.bounds else ""

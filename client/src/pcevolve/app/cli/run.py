@@ -152,7 +152,7 @@ def run(
 
 
 def _add_owners(wanted: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return a coordinator's options; the roster sets those of private data (``UsageError`` if they are given too)."""
+    """Return a coordinator's options; the roster sets those about data (``UsageError`` if the user gives any)."""
     from pcevolve.public.clinics.roster import Roster
     from pcevolve.public.config.options import spell_flag
 

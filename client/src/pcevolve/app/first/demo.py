@@ -1,8 +1,8 @@
 """The demonstration: server, run, control and figures on this machine alone, sized to fit the time.
 
-A short run from prompts alone measures how fast the bundled model draws here. All other work is assumed to
-take a fixed time, because it does not use a processor's units for neural networks. A slow machine needs
-more time for it.
+A short run from prompts alone measures how fast the bundled model draws here. The work besides drawing is
+assumed to take a fixed time: unlike drawing, it is not faster on processors with units for neural networks.
+On a slow machine, this work takes longer.
 
 The private data are pictures of four kinds of blood cells, or definitions of three kinds of nouns. The
 provider does not understand their labels. Prompts alone therefore do badly, as in medicine and industry.
@@ -138,8 +138,8 @@ OF_TEXTS: Final = Demonstration(
 OF_CONTROL: Final = {"method": "random", "min_usable": 0.01}
 """Options of a control. A control costs no privacy, so it is shown even with few usable outputs.
 
-Two different texts of a class are enough. Texts drawn at random in every round become equal: three of eight
-controls had fewer than a quarter left.
+Two different texts of a class are enough. Texts drawn at random in every round become equal: in three of
+eight controls, fewer than a quarter were different.
 """
 WEIGHING = "pcevolve.app.first.weighing:measure"
 DEMONSTRATIONS: Final[dict[Kind, Demonstration]] = {each.kind: each for each in (OF_IMAGES, OF_TEXTS)}
@@ -279,8 +279,8 @@ def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> 
     """Return the options of all runs, and a sentence about their duration.
 
     A run that has begun keeps its number of candidates. Otherwise the number is the largest that this
-    machine makes in the time, measured with a few images from prompts. If any machine is fast enough, the
-    sentence is empty.
+    machine can make in the intended time; its speed is measured with a few images from prompts. If any
+    machine is fast enough, the sentence is empty.
     """
     if shown.probe is None:
         return dict(shown.options), ""

@@ -17,7 +17,7 @@ from pcevolve.public.processes.serving import start_server, stop_server
 
 SERVER = "pcevolve-server"
 START_SECONDS = 300.0
-"""Time limit that suits a busy machine; on an idle one, loading takes ten seconds."""
+"""Seconds in which the server must have loaded its model; on an idle machine, loading takes ten seconds."""
 POLL_SECONDS = 0.05
 
 

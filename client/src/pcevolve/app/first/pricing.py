@@ -122,7 +122,7 @@ def price(asked: PlannedRun) -> BudgetPlan:
 
 
 def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
-    """Compute the guarantee about declared secrets; None if the method has none."""
+    """Compute the guarantee about declared secrets; None if the method gives no such guarantee."""
     from pcevolve.public.selectors import find_method
 
     chosen, scope = find_method(planned.method), planned.scope

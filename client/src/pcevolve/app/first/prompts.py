@@ -31,7 +31,7 @@ _PATH: Final = "/chat/completions"
 
 
 class Chat:
-    """One model of one API, with retries while it is busy or unreachable, and few before the first answer.
+    """One model of one API, with retries while it is busy or unreachable; before the first answer, retries are few.
 
     The address ends before ``/chat/completions``, as in OpenAI's own clients.
     """
@@ -102,7 +102,7 @@ class Chat:
 SECONDS = 120.0
 """Time limit for an answer of a language model."""
 _TRIES = 4
-"""Most requests to a language model that writes too few prompts."""
+"""Largest number of requests to a language model that writes too few prompts."""
 _LONGEST = 300
 _LIST_MARK = re.compile(r"^\s*(?:[-*•]|\(?\d{1,3}[.):])\s*")
 _QUESTION = (
@@ -166,7 +166,7 @@ def count_unnamed(prompts: Mapping[str, Sequence[str]]) -> int:
 
 
 def find_writer(source: str) -> PromptWriter:
-    """Return a language model of transformers, from a folder or its cache; ``ModelError`` if it is missing."""
+    """Return a language model from a folder, or from the cache of transformers; ``ModelError`` if it is missing."""
     from pcevolve.app.writers import load_writer  # imported late, because it loads torch
 
     return load_writer(source)

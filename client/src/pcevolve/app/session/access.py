@@ -1,8 +1,8 @@
 """The files that each process of a run may access, and those that the command itself keeps access to meanwhile.
 
-The command reads its user's files until it knows its task, and then gives up access to private ones. Called
-from Python, the process belongs to the caller and is not confined. Access to a folder extends to all
-folders below it, so data, ledger and run are refused if one is inside another.
+The command reads its user's files until it knows its task, and then gives up access to private ones. If a
+Python program calls pcevolve as a library, the process belongs to the program and is not confined. Access
+to a folder extends to all folders below it, so data, ledger and run are refused if one is inside another.
 """
 
 from __future__ import annotations

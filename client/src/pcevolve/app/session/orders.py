@@ -193,7 +193,7 @@ def attend(
     Args:
         stopped: The process that handles Ctrl-C; None if there is none.
         begun: Called when the run is in the ledger.
-        asks: Asks the person with its own words instead of the process's.
+        asks: Asks the person; its words replace those that the process sent.
     """
     with nullcontext() if stopped is None else _leaving_stop_to(stopped):
         while True:

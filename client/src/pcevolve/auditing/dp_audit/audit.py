@@ -1,8 +1,8 @@
 """Run a method's real selector many times on two neighbouring datasets, and bound its ε from the releases.
 
-The audit sees everything that a run's mechanisms release. The provider sees less: prototypes that are computed
-from it. An audit can refute a claim but never prove one, because the datasets may not be the worst case, and the
-distinguishing event is learnt.
+The audit sees everything that a run's mechanisms release. The provider sees less, namely prototypes that are computed
+from these releases. An audit can refute a claim but never prove one, because the datasets may not be the worst case,
+and the learnt event may not be the most telling one.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Simulation:
     def outcomes(
         self, private: PrivateEmbeddings, appearances: FloatArray, numbers: range, tick: Tick
     ) -> Outcomes:
-        """Return the releases of the runs with these numbers, on private embeddings and appearances."""
+        """Return the releases of the runs in this range of run numbers, on private embeddings and appearances."""
         runs = []
         for number in numbers:
             noise = self.noise_of(number)
@@ -221,7 +221,7 @@ def audit_selector(
 
 
 def inference(claim: Claim, accesses: Iterable[tuple[Event, ...]]) -> Inference:
-    """Return the test for the counts that fits the guarantee of the method's events."""
+    """Return the rule that turns counts into a bound on ε; it depends on the mechanism of the method's events."""
     paid = [event for events in accesses for event in events if not event.free]
     kind = GaussianMechanism if all(event.mechanism == "gaussian" for event in paid) else AnyMechanism
     return kind(claim.budget.delta, claim.confidence)

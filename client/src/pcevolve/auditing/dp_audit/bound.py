@@ -143,7 +143,7 @@ class Score:
 
     Attributes:
         evidence: For every draw, the log-ratio of each index.
-        weights: float64 ``(numbers,)``, Fisher's direction: mean difference over variance.
+        weights: float64 ``(numbers,)``, Fisher's direction: the difference of the means, divided by the variance.
     """
 
     evidence: tuple[Mapping[int, float], ...]

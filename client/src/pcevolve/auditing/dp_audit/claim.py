@@ -24,8 +24,8 @@ class Claim:
 
     Attributes:
         images: Number of images in the privacy unit that changes.
-        rounds: Rounds of the run, at least 1; their releases are combined.
-        runs: Simulated runs on each dataset. One half chooses an event, and the other half bounds ε.
+        rounds: Number of rounds of the run, at least 1; their releases are combined.
+        runs: Number of simulated runs on each dataset. One half chooses an event, and the other half bounds ε.
         confidence: Probability that the bound is right, in [0.95, 1).
     """
 

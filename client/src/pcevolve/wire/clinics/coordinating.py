@@ -27,7 +27,7 @@ from pcevolve.wire.running import work
 
 
 class AddingSide(protocol.PrivateSide, Protocol):
-    """The coordinator's keeper as its runner uses it: makes the plan and adds answers up, without data."""
+    """The coordinator's keeper, as seen by the runner: makes the plan and adds answers up, without data."""
 
     def ask(self, asked: Ask) -> Asked: ...
 

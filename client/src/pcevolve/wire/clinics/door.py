@@ -48,7 +48,10 @@ class RecordLines:
         self._ends, self._heads, self._read = [0], [GENESIS], 0
 
     def find_news(self, lines: int, head: str) -> bytes:
-        """Return the lines after the first ``lines``; ``DeniedError`` if ``head`` is not the digest of these."""
+        """Return the lines after the first ``lines`` lines.
+
+        ``DeniedError`` if ``head`` is not the digest of those first lines.
+        """
         self._look()
         if lines >= len(self._ends) or self._heads[lines] != head:
             raise DeniedError(

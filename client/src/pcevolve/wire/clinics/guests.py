@@ -2,8 +2,8 @@
 
 A stranger is a client that has not yet shown an owner's signature. The number of connected strangers is
 limited, both in all and per address, and each has a few seconds for its first message. If there are too
-many, the oldest is disconnected. An owner is a stranger for one message only, so it gets through even among
-many strangers.
+many, the oldest is disconnected. An owner is a stranger for one message only, so an owner is admitted even
+among many strangers.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Final
 MOST_UNAUTHENTICATED: Final = 192
 """Largest number of connected strangers."""
 MOST_OF_ADDRESS: Final = 64
-"""Most strangers from one IPv4 address, or from one IPv6 network (/64), which one machine usually owns."""
+"""Largest number of strangers from one IPv4 address, or from one IPv6 network (/64), usually of one machine."""
 MOST_OF_OWNER: Final = 4
 """Largest number of one owner's connections."""
 UNAUTHENTICATED_SECONDS: Final = 10.0
-"""Time from the connection to the end of the first message with an owner's signature."""
+"""Seconds in which a new client must have sent its first message with an owner's signature."""
 
 TLS_FAULTS: Final = {
     "SSLV3_ALERT_CERTIFICATE_EXPIRED": "by that machine's clock, the certificate has expired: correct "

@@ -37,7 +37,7 @@ from pcevolve.wire.egress.http_transport import find_tls_fault
 from pcevolve.wire.running import report
 
 AGAIN_SECONDS: Final = 2.0
-"""Pause before an unreachable coordinator is tried again."""
+"""Pause in seconds before an unreachable coordinator is tried again."""
 _TOO_EARLY: Final = 503
 """Status of a coordinator that has no plan yet."""
 _SILENT: Final = "cannot be reached"
@@ -49,7 +49,7 @@ _MENDS: Final[dict[str, str]] = {
     "the certificate is not trusted": "give --ca-file FILE with the authority that signed it",
     "that port speaks no TLS": "use http:// in the address, or ask the coordinator to use --certificate",
 }
-"""Advice by the fault of the coordinator's TLS connection."""
+"""Advice for each fault of the TLS connection to the coordinator."""
 
 
 class RemoteOwner(Remote):

@@ -20,7 +20,7 @@ from pcevolve.wire.clinics.door import DeniedError, Door
 from pcevolve.wire.clinics.guests import Guests
 
 MOST_UNAUTHENTICATED_BYTES: Final = 2**16
-"""Most bytes of a message that are read before its sender is known; only an owner's answer may be longer."""
+"""Largest number of bytes of a message that are read before the sender is known; only owners' answers are longer."""
 _NO_OWNER: Final = "only owners of the roster are accepted"
 _SILENT_SECONDS: Final = 60.0
 """Longest time for which a connection may send nothing."""

@@ -156,8 +156,8 @@ class Gate:
         yet.
 
         Args:
-            asks: Calls in the plan's order, each with the candidate that it varies and the reason, as in
-                rulebook and record. The gate uses its own copy of the bytes.
+            asks: Calls in the plan's order, each with the candidate that it varies and the reason for
+                sending this candidate, as in rulebook and record. The gate uses its own copy of the bytes.
 
         Raises:
             EgressError: The plan has no such call now, or no reason allows this candidate to be sent;

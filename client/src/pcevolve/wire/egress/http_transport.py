@@ -29,7 +29,7 @@ CONNECT_SECONDS = 10.0
 MAX_BYTES_BESIDE_IMAGES: Final = 2**20
 """Largest number of bytes of an answer besides its images, and of any unsuccessful answer.
 
-Two bytes of JSON may become 300 bytes in memory.
+The limit is low because two bytes of JSON may become 300 bytes in memory.
 """
 _OPENED: Final = ("connect_tcp.complete", "start_tls.complete")
 _NO_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST"}
@@ -255,7 +255,7 @@ def _is_image(body: bytes) -> bool:
 
 
 def _reason(error: httpx.HTTPError, *, by_proxy: bool) -> FailureReason:
-    """Return a short reason without addresses or payload; with a proxy, the proxy is what cannot be reached."""
+    """Return a short reason without addresses or payload; with a proxy, a failed connection is the proxy's."""
     if isinstance(error, httpx.ConnectTimeout):
         return "no connection in time"
     if isinstance(error, httpx.ProxyError):

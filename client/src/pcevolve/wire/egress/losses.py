@@ -26,14 +26,14 @@ OF_ALL_REQUESTS: Final = frozenset({*range(300, 400), 401, 402, 403, 404, 408, 4
 """Statuses that concern all requests: redirects, and those about key, credit, address, size or rate."""
 _OF_ALL_REASONS: Final = ("key", "credit", "field")
 TRIES: Final = 3
-"""Consecutive failures of an API after which a request counts as lost."""
+"""Number of consecutive failures of an API after which a request counts as lost."""
 UNKEPT: Final = ("the answer is too large", "the answer repeats the API key")
 """Failures in which an answer came but was not kept."""
 _BROKEN: Final = ("the connection broke", "the answer took too long")
 """Failures of a request that was sent."""
 # A filter refuses some prompts of a class. A blocked account refuses all of them, and each try may be billed.
 MOST_IN_A_ROW: Final = 8
-"""Most consecutive requests without outputs that a run tolerates; more indicate a fault of the account."""
+"""Largest number of consecutive requests without outputs that a run tolerates; more indicate a fault of the account."""
 # Each such request takes the full retry time of five minutes, so three take a quarter of an hour.
 MOST_SLOW_IN_A_ROW: Final = 3
 """The same limit, for requests that failed at every try."""
@@ -44,7 +44,7 @@ class FinalLoss:
     """An answer that is final for its request.
 
     Attributes:
-        sure: Whether the API's moderation refused this request, by a code.
+        sure: Whether a code states that the API's moderation refused this request.
         doubtful: Whether the answer, by its words alone, may concern all requests.
         slow: Whether the API failed at every try.
         nth: Number of final answers that the request has had.
@@ -238,7 +238,7 @@ class LossCount:
             self._lose(call, missing, self._count_lost(call, missing))
 
     def list_settled(self, call: Call, outputs: Sequence[bytes]) -> list[Call]:
-        """Return the held calls that are missing for good after this call."""
+        """Return the held calls whose outputs are missing for good, now that this call was answered."""
         if any(outputs):
             self._in_a_row = self._slow = 0
             self._last = None

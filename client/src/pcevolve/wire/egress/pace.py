@@ -1,7 +1,8 @@
-"""When requests are sent: several of a round at once, and after an answer no sooner than the owner's gap.
+"""When requests are sent: several of a round at once, and after an answer only once the owner's pause is over.
 
-The work between two requests is public, so the provider could repeat it. The exception is waiting for the
-keeper of the private data, whose answers are delayed to whole ticks (``keeper.padding``).
+The work between two requests is public: the provider could repeat it, so its duration reveals nothing. The
+exception is waiting for the keeper of the private data, whose answers are delayed to whole ticks
+(``keeper.padding``).
 """
 
 from __future__ import annotations

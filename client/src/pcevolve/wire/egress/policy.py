@@ -29,14 +29,14 @@ from pcevolve.wire.providers.faults import Fault
 Source: TypeAlias = Prototype | PublicEcho | None
 """The candidate that a call varies, with the reason; None for text-to-image."""
 MOST_JOB_ANSWERS: Final = 360
-"""Largest number of answers about a job before it is given up; their pauses add up to about an hour."""
+"""Largest number of answers about a job before the job is given up; the pauses between them add up to about an hour."""
 
 
 class Policy:
     """The rules for requests of one run.
 
     Before ``fix`` sets the plan, only requests that are the same for everyone are allowed: the greeting,
-    the question for the balance, and the question for two texts at once.
+    the request for the balance, and the request for two texts at once.
     """
 
     def __init__(self, dialect: Dialect, address: Address, bodies: Bodies) -> None:
@@ -89,12 +89,12 @@ class Policy:
         return self._address.outgoing(self._dialect.hello())
 
     def balance_request(self) -> Outgoing | None:
-        """Return the question for the account's balance, the same for everyone; None if the API has none."""
+        """Return the request for the account's balance, the same for everyone; None if the API has no such request."""
         question = self._dialect.balance_request()
         return None if question is None else self._address.outgoing(question)
 
     def trial_request(self, model: str) -> Outgoing | None:
-        """Return the question for two texts at once, the same for all users of this model; None if there is none."""
+        """Return the request for two texts at once, the same for all users of this model; None if it is not needed."""
         question = self._dialect.trial(model)
         return None if question is None else self._address.outgoing(question)
 
@@ -228,10 +228,10 @@ class Policy:
         return state is not None and (state.has_answer(call) or state.turn_of(call) is None)
 
     def require_committed(self, receipt: Receipt) -> None:
-        """Refuse a receipt that was not paid for; a paid one counts from here on.
+        """Refuse a receipt that was not paid for; a receipt that was paid for is accepted from now on.
 
-        The ledger is asked once per receipt: the time of its answer depends on others' spending, and must
-        not show between two requests of a round.
+        The ledger is asked once per receipt: the time of its answer depends on other runs' spending, and
+        must not be visible between two requests of a round.
 
         Raises:
             EgressError: The ledger does not know the receipt.

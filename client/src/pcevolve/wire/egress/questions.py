@@ -35,7 +35,7 @@ class OpeningQuestions:
         self._patience = patience
 
     def hello(self, run_id: str) -> bytes:
-        """Return the answer to the greeting, recorded or new (``EgressError`` for a run on record with another API)."""
+        """Return the answer to the greeting, recorded or new (``EgressError`` if the recorded run used another API)."""
         opened = Opened(
             run_id=run_id,
             api=self._address.base_url,

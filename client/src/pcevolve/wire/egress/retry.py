@@ -85,7 +85,7 @@ class RetryPolicy:
 
     Attributes:
         seconds: Time after a request's first attempt at which the request is given up.
-        first: The same time for the first contact, because a wrong address should be reported soon.
+        first: The same time for the first contact; it is shorter, because a wrong address should be reported soon.
         loading: The same time while the API answers that it is loading; None for ``seconds``.
         option: The option that sets ``seconds``; ``provider.patience`` sets ``loading``.
         report: Called before each retry, and for missing outputs.

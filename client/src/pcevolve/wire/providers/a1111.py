@@ -83,7 +83,7 @@ class _Checkpoints(RootModel[Annotated[list[_Checkpoint], Field(max_length=limit
 
 
 class A1111Dialect(Dialect):
-    """``txt2img`` and ``img2img``; image k of a batch takes seed + k, as in the native dialect.
+    """``txt2img`` and ``img2img``; image k of a batch has the call's seed plus k, as in the native dialect.
 
     The web UI's ``--api-auth`` is HTTP Basic authentication, with ``user:password`` as the key.
     """

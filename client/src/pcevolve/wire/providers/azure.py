@@ -39,5 +39,5 @@ class AzureDialect(PlainOpenAIDialect):
         return WireRequest("GET", f"/openai/models?api-version={VERSION}")
 
     def answered_by(self, body: bytes) -> str | None:
-        """Return nothing: an answer names the deployment's model, and a request the deployment, so they differ."""
+        """Return nothing: a request names the deployment, but an answer names the deployment's model."""
         return None

@@ -95,7 +95,7 @@ class _Models(Reply):
 
 
 def read_texts(body: bytes) -> list[str]:
-    """Return the text of each choice, empty for one without (``ProviderReplyError`` if the contract is broken)."""
+    """Return each choice's text, empty if the choice has none (``ProviderReplyError`` if the contract is broken)."""
     return [each.text for each in parse_answer(_Answer, body).choices]
 
 
@@ -139,7 +139,7 @@ class ChatDialect(Dialect):
         return _request(plan.provider.model, asked, plan.texts, call)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """Return the texts of an answer, unchanged; a choice without a text gives an empty one."""
+        """Return the texts of an answer, unchanged; a choice without a text gives an empty text."""
         return [each.encode() for each in read_texts(body)]
 
     def trial(self, model: str) -> WireRequest:
@@ -157,7 +157,7 @@ class ChatDialect(Dialect):
             return False
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """Return None, because texts have no size (``UsageError`` if the API's list of models lacks this one)."""
+        """Return None, because texts have no size (``UsageError`` if the API's list of models lacks this model)."""
         listed = [each.id for each in parse_answer(_Models, body).data]
         # An empty list means nothing: some gateways list no model and answer for all.
         if listed and model not in listed:

@@ -1,7 +1,8 @@
 """Bodies as dialects write and read them. Equal calls give equal bytes, and an API's data are never trusted.
 
-A form (RFC 7578) also has one spelling. Its boundary is a hash of its parts, so it is as public as the call
-itself. A library's random boundary would be unpredictable bytes that are sent.
+A call's form (RFC 7578) also has exactly one encoding. Its boundary is a hash of its parts, so it is as
+public as the call itself. A library would choose a random boundary, so that bytes would be sent that nobody
+can predict or check.
 """
 
 from __future__ import annotations

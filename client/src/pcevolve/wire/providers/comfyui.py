@@ -67,7 +67,7 @@ class _History(RootModel[Annotated[dict[str, _Entry], Field(max_length=1)]]):
 class ComfyUIDialect(Dialect):
     """A workflow varies the uploaded image; text-to-image is full strength on the workflow's own image.
 
-    In older versions of ComfyUI, which have no job names there, ``/interrupt`` ends whatever is running.
+    In older versions of ComfyUI, ``/interrupt`` takes no job name, and ends whatever is running.
     """
 
     abilities = ABILITIES["comfyui"]
@@ -122,7 +122,7 @@ class ComfyUIDialect(Dialect):
         return ()
 
     def links(self, call: Call, body: bytes) -> tuple[WireRequest, ...]:
-        """Request the images that the workflow saved; without any, those that it previewed."""
+        """Request the images that the workflow saved; if it saved none, those that it previewed."""
         found = [
             each
             for entry in parse_answer(_History, body).root.values()

@@ -169,14 +169,14 @@ class Dialect(Protocol):
         return None
 
     def exact(self, model: str, body: bytes) -> Exact | None:
-        """Return the promise for repeated requests from the answer to ``hello``; None without a promise.
+        """Return, from the answer to ``hello``, what the API promises for repeated requests; None without a promise.
 
         Errors as in ``links``.
         """
         return None
 
     def trial(self, model: str) -> WireRequest | None:
-        """Return a question for two texts at once, if only the answer shows whether that works; else None."""
+        """Return a request for two texts at once, if only its answer shows whether that works; else None."""
         return None
 
     def takes_several(self, body: bytes) -> bool:

@@ -19,7 +19,7 @@ from pcevolve.public.answers import LONGEST_FAULT, is_success, parse, strip_mark
 # A message is foreign text on the owner's screen, so it gets one line and leaves room for the remedy.
 _LONGEST_MESSAGE: Final = 200
 _LONGEST_PLAIN: Final = 400
-"""Largest number of bytes of a body that itself counts as a message."""
+"""Largest number of bytes of a plain body that is read as a message."""
 # A list, a gateway's wrapper and a vendor's wrapper are three levels; deeper nesting would only exhaust the
 # stack.
 _DEEPEST: Final = 4
@@ -56,7 +56,7 @@ def layers(answer: Any, depth: int = 0) -> Iterator[dict[str, Any]]:  # noqa: AN
 
 
 def _texts(answer: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
-    """Yield messages of an error, the best first."""
+    """Yield messages of an error, the most informative first."""
     if isinstance(answer, str):
         yield answer
     for layer in layers(answer):
@@ -86,7 +86,7 @@ def _page(body: bytes) -> str:
 
 Reason = Literal["key", "credit", "content", "numbers", "field", "size"]
 _Meaning = Reason | Literal["rate"]
-"""The meaning of an error; of these errors, only too many requests is temporary."""
+"""The meaning of an error; only ``"rate"``, too many requests, is temporary."""
 # Timeout, too early, too many requests: the request itself was correct.
 PASSING: Final = frozenset({408, 425, 429})
 """Statuses below 500 of failures that may be temporary."""
@@ -182,7 +182,7 @@ def may_pass(status: int) -> bool:
 def may_have_made(status: int, body: bytes) -> bool:
     """True if the API may have made, and billed, images that this answer does not contain.
 
-    500 and 503 count too, unless the API itself answers, in JSON; a page may come from a gateway.
+    500 and 503 count too, except with a JSON body, which comes from the API itself; a page may come from a gateway.
     """
     stated = (_read_status(parse(body)) or status) if is_success(status) else status
     return stated in _GATEWAYS or (stated in (500, 503) and not isinstance(parse(body), dict))

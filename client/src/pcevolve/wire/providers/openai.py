@@ -43,7 +43,7 @@ class _Image(Reply):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        """Refuse an image under an unknown name; null means that the image was withheld."""
+        """Refuse an image in a field with an unknown name; null means that the image was withheld."""
         # By presence, not by value: a withheld image is null, and an unknown API uses another name.
         if not self.model_fields_set & {"b64_json", "url"}:
             raise ValueError("it has neither b64_json nor url")

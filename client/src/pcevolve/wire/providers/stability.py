@@ -1,4 +1,4 @@
-"""Stability AI's v2beta API for Stable Diffusion 3 and 3.5: requests are forms, answers JSON with one image."""
+"""Stability AI's v2beta API for Stable Diffusion 3 and 3.5: requests are forms, and answers are JSON with one image."""
 
 from __future__ import annotations
 
