@@ -58,7 +58,7 @@ def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
     total, one, many = traffic.total, plan.modality.nouns.one, plan.modality.nouns.many
     called = "words in place of the class names" if plan.data.words else "the class names"
     words = (
-        f"The client sent {total.attempts:,} requests with {total.bytes_sent:,} bytes in total. They contained "
+        f"{total.attempts:,} requests with {total.bytes_sent:,} bytes in total. They contained "
         f"{called} and the domain words"
     )
     if not total.images:
@@ -89,8 +89,8 @@ def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
         else "releases described below, whose noise protects nobody"
     )
     return (
-        f"Private {nouns.many}, their file names and embeddings, and everything else computed from private "
-        f"{nouns.many}, except the {noisy}. From these releases, the provider learns {seen}. The released numbers are "
+        f"Private {nouns.many}, their file names and embeddings, and everything else computed from them, except the "
+        f"{noisy}. From these releases, the provider learns {seen}. The released numbers are "
         "in the dataset and in the record."
     )
 
@@ -110,8 +110,7 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     other = " or another one in its place" if plan.privacy.relation == "replace-one" else ""
     words = (
         f"In the worst case, an attacker knows all other {many} and tries to tell whether {unit} {verb} {used}{other}. "
-        f"At a {ALARMS} % false-positive rate, this attack (membership inference) detects at most "
-        f"{count_found_members(paid)} % of the true cases."
+        f"At a {ALARMS} % false-positive rate, membership inference detects at most {count_found_members(paid)} %."
     )
     short = f"An attacker detects at most {count_found_members(paid)} %; guessing would detect {ALARMS} %."
     return Odds(short, words, _together(plan, paid))
