@@ -87,7 +87,9 @@ def check_choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Findi
 
 
 def check_end(run: RunReader) -> Finding:
-    """Check that the run was finished, which anchors the end of its record. A run in progress has released nothing.
+    """Check that the run was finished.
+
+    Only a finished run has a record whose end is known. A run in progress has released nothing.
 
     A closed record without a release may have been cut off, or somebody may have removed the release. In either case
     the run counts as unfinished, and files derived from a release are faults.

@@ -60,7 +60,10 @@ class OutOfPlaceError(Exception):
 
 
 class RecordEndsError(Exception):
-    """The record ends before the run does, which is no fault; or a noted fault makes the rest meaningless."""
+    """The record ends before the run does.
+
+    An incomplete record is no fault. The error is also raised if a noted fault makes the rest meaningless.
+    """
 
 
 @dataclass

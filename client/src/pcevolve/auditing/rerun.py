@@ -152,7 +152,8 @@ class _RecordedReceipts:
 
         Raises:
             OutOfPlaceError: Another line is in its place.
-            RecordEndsError: The receipt names a candidate that it could not choose, so the rest is meaningless.
+            RecordEndsError: The receipt names a candidate that it could not choose, so the rest of the record is
+                meaningless.
         """
         receipt = self.gate.take_receipt(query.iteration)
         where = f"receipt for iteration {query.iteration}"

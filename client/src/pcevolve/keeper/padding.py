@@ -13,11 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 LEAST_TICK = 0.5
-"""Shortest tick in seconds: twelve times what a small run needs to measure, draw and pay on an idle machine."""
+"""Shortest tick in seconds: twelve times the time in which a small run measures, draws and pays on an idle machine."""
 SLOW_DAY = 1.5
 """The advised tick is this many times as long as the longest private work, which may be slower next time."""
 SECONDS_PER_PAIR = 1e-7
-"""Assumed time per private image and candidate: five times what a vote takes on embeddings of 256 numbers."""
+"""Assumed seconds for each pair of a private image and a candidate.
+
+A vote on embeddings of 256 numbers takes a fifth of this time.
+"""
 
 
 def choose_tick(asked: float | None, pairs: int) -> float:

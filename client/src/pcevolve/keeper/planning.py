@@ -189,7 +189,7 @@ def _prompts(components: Components, initial: int) -> Prompts:
 
 
 def _licence(settings: RunConfig, library: Library | None) -> str:
-    """Return the user's licence; without one, "other" if the API's images have licences, which the card lists."""
+    """Return the user's licence; if none is given, "other" if the API's images have licences (the card lists them)."""
     declared = library is not None and (library.licences or library.files)
     return "other" if declared and settings.output.licence == UNKNOWN_LICENCE else settings.output.licence
 
@@ -245,8 +245,8 @@ def _batch(components: Components, modality: Mapping[str, object]) -> int:
 def choose_at_once(components: Components, batch: int) -> int:
     """Return the number of images in flight; the user's, or a default.
 
-    A nearby API gets two full requests, so that it works on one while the client records the other's
-    answer.
+    A nearby API gets two full requests, so that the API works on one request while the client records the
+    answer to the other.
     """
     near = min(max(NEAR_AT_ONCE, 2 * batch), MOST_AT_ONCE)
     provider = components.settings.provider
@@ -254,7 +254,7 @@ def choose_at_once(components: Components, batch: int) -> int:
 
 
 def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
-    """Return the promise to listed secrets; None for methods without one.
+    """Return the promise to listed secrets; None for methods that make no such promise.
 
     Raises:
         UsageError: The method needs a list of secrets, and there is none.

@@ -56,7 +56,7 @@ class Shots:
 
 
 SPLIT_SEED = 0
-"""Public seed that splits bundled data into stand-ins for private ones and the rest."""
+"""Public seed for splitting bundled data into stand-ins for private data, and held-out data."""
 
 
 NOTHING_LEFT = (

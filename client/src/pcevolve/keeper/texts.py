@@ -126,8 +126,8 @@ def find_longest_copied_span(made: Sequence[Text | None], private: Sequence[Text
     """Find the longest sequence of words that occurs in texts of both sets, ignoring case.
 
     Returns:
-        The number of words, and the index of the first synthetic text with the sequence; 0, 0 if no word is
-        common.
+        The number of words, and the index of the first synthetic text with the sequence; 0, 0 if no word
+        occurs in both sets.
     """
     own = [(each or "").casefold().split() for each in private]
     best, place = 0, 0

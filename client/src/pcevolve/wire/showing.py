@@ -140,7 +140,7 @@ class RunProgress:
 
 
 PAUSE_SECONDS = 1.5
-"""Shortest time between two writings of the page, which reloads itself as often."""
+"""Shortest time in seconds between two writings of the page, which reloads itself as often."""
 PAUSE_RATIO = 40
 """The pause is this many times as long as the last writing, which may take seconds for a long record."""
 SCREENS = {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"}

@@ -120,7 +120,7 @@ COMMANDS = {
 
 
 class Commands(GroupWithHeadings):
-    """All commands. Listing them imports none of their modules, some of which take seconds."""
+    """All commands. Listing them imports none of their modules, some of which take seconds to import."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Execute a command; raise ``StoppedError`` if a person stops it."""

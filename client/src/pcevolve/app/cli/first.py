@@ -275,7 +275,7 @@ def prompts(
 
 
 def _name_classes(labels: str, private: Path | None) -> list[str]:
-    """Return the given names, or the class folders' names as a run uses them; ``UsageError`` for both or neither."""
+    """Return the given names, or the names of the class folders in a run; ``UsageError`` if both or none are given."""
     if labels and private is not None:
         raise UsageError("give the class names with --labels or --private")
     if private is None:

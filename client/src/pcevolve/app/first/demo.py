@@ -73,7 +73,7 @@ class Demonstration:
             machine.
         probe: Changes of options for the run that measures the machine's speed; None if any machine is fast
             enough.
-        secrets: Words of the private texts that one more run declares secret; empty for no such run.
+        secrets: Words of the private texts that one more run declares secret; empty if there is no such run.
     """
 
     kind: Kind

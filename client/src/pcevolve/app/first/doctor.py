@@ -31,7 +31,7 @@ from pcevolve.wire.providers import dialect
 from pcevolve.wire.reaching import make_address
 
 SECONDS = 5.0
-"""Time limit for an API's answer."""
+"""Time limit for an API's answer, in seconds."""
 FEW_BYTES = 2 * 2**30
 """Free space in bytes below which a run with many images may fail."""
 ADVICE_BY_STATUS = {

@@ -51,7 +51,7 @@ def _replicas() -> int:
 
 
 def _address(process: subprocess.Popen[bytes], log: Path, begin: int) -> str:
-    """Wait until the server's model is loaded, and return its address (``ProviderUnreachableError``)."""
+    """Wait until the server is ready, and return its address (``ProviderUnreachableError`` if it never is)."""
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         output = log.read_bytes()[begin:] if log.exists() else b""

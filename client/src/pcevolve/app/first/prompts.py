@@ -100,7 +100,7 @@ class Chat:
 
 
 SECONDS = 120.0
-"""Time limit for an answer of a language model."""
+"""Time limit for an answer of a language model, in seconds."""
 _TRIES = 4
 """Largest number of requests to a language model that writes too few prompts."""
 _LONGEST = 300

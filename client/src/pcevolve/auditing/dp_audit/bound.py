@@ -1,4 +1,4 @@
-"""Learn an event that distinguishes two datasets from half of the releases, and bound ε by its counts in the rest.
+"""Learn an event that distinguishes two datasets from half of the releases, and bound ε by its counts in the others.
 
 The bound is valid whatever the mechanism claims.
 

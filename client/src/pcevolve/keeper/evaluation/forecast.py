@@ -18,7 +18,7 @@ from pcevolve.public.screen import ProgressCallback
 FEW = 16
 """Number of items that are embedded, and of steps that are trained, for the measurement."""
 FORWARD = 1 / 3
-"""Time to classify some items, relative to a training step on as many items."""
+"""Time to classify some items, as a share of the time of a training step on as many items."""
 
 
 @dataclass(frozen=True)

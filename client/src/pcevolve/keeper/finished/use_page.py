@@ -46,7 +46,7 @@ class Confusion:
 
     @property
     def rows(self) -> list[tuple[str, list[tuple[int, int]]]]:
-        """Return the counts of each class, each with its share of the class in tenths."""
+        """Return the counts of each class; beside each count is its share of the class's total, in tenths."""
         return [
             (label, [(count, round(10 * count / max(sum(counts), 1))) for count in counts])
             for label, counts in zip(self.labels, self.counts, strict=True)
@@ -116,7 +116,7 @@ def make_page(
 def pair_images(
     kind: Kind, labels: Sequence[str], judge: Evaluator, made: LabelledSet, private: Sequence[Item | None]
 ) -> dict[str, list[Pair]]:
-    """Pair some images of each class of a dataset with the nearest private one."""
+    """Pair some images of each class of a dataset, each with the private image nearest to it."""
     images, targets = made
     own = judge.look(private).reshape(len(private), -1)
     usable = np.flatnonzero(find_usable(own))

@@ -106,7 +106,7 @@ class Enrolment:
     Attributes:
         data: Keyed fingerprint, hex, of all private facts that the run's choices follow from: classes,
             units and secrets of each image. ``units`` contains only images and their units.
-        began: Time of enrolment, in seconds since 1970 by this machine's clock; 0 before.
+        began: Time of enrolment, in seconds since 1970 by this machine's clock; 0 before enrolment.
     """
 
     run_id: str

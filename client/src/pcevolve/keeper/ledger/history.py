@@ -16,7 +16,7 @@ from pcevolve.public.figures import finite_or_none
 from pcevolve.public.privacy import FREE, Budget, Event, Relation
 
 LEAST_OF_AN_ID = 4
-"""Fewest characters to which a run's id can be abbreviated; no other id may begin with them."""
+"""Fewest characters to which a run's id can be abbreviated; the abbreviation must fit one run only."""
 
 
 @dataclass(frozen=True)

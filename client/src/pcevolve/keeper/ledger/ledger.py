@@ -48,7 +48,7 @@ class Ledger:
         clock: Callable[[], float] = time.time,
         waiting: Callable[[str], None] = lambda message: None,
     ) -> None:
-        """Open the ledger; make a new one only if there is none (``LedgerError``).
+        """Open the ledger; make a new one only if there is none (``LedgerError`` if it is damaged or cannot be made).
 
         Args:
             waiting: Called with a sentence whenever another process holds the ledger's lock.

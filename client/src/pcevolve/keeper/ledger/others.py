@@ -30,7 +30,7 @@ NAMED = 4
 class CumulativeLoss:
     """The events that one subject (an image, a patient) bears; each event's group is the units that change together.
 
-    ``by_name`` is True if this run shares no image with the others, so that only a name links them.
+    ``by_name`` is True if this run shares no image with the other runs, so that only a name links this run to them.
     """
 
     others: tuple[Event, ...]

@@ -54,7 +54,7 @@ class Store:
     def __init__(
         self, path: Path, key: LedgerKey, waiting: Callable[[str], None] = lambda message: None
     ) -> None:
-        """Open a file and verify all of it without writing (``LedgerError``).
+        """Open a file and verify all of it without writing (``LedgerError`` if it is damaged, or no ledger).
 
         Args:
             waiting: Called with a sentence if another process holds the lock.

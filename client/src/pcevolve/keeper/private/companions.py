@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 MOST_FILES = 100_000
-"""Largest number of files to search for companions, which takes some seconds."""
+"""Largest number of files that are searched for companions; the search then takes some seconds."""
 _PIECES = re.compile(r"\d+|[^\W\d_]+")
 _LAST_PART = re.compile(r"[\s._()\[\]-]+[^\s._()\[\]-]*[)\]]?$")
 _OF_COMPANIONS = frozenset({

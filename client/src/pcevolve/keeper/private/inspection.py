@@ -20,7 +20,7 @@ MOST_COMPARED = 20_000
 MOST_TURNED = 3000
 """Largest number of images that are also compared turned, mirrored, cropped and rotated."""
 MOST_PAIRS = 1000
-"""Largest number of pairs that are kept; more pairs would show no other fault."""
+"""Largest number of pairs that are kept; further pairs would show no further kind of fault."""
 
 Pair = tuple[int, int]
 """Two images, by their indices in the listing."""

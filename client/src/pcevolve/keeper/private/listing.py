@@ -2,8 +2,8 @@
 
 No image is decoded. If a file's suffix shows no image, its first bytes are read. An image without a suffix
 counts as an image. Text beside the images, such as notes or a table of annotations, is skipped with a note.
-Everything else has to be converted. A file named as an image is never skipped, because a run declares its
-shots per class.
+The owner has to convert all other files. A file named as an image is never skipped, because a run declares
+its shots per class.
 
 All faults are found in one pass, so that none hides another. If folders are not laid out one per class
 (splits, patients, an outer folder), the fault names the right folder, and as many images as possible are

@@ -1,7 +1,7 @@
 """Declared secrets: the owner's list and secret columns, the texts that contain each secret, and these texts' votes.
 
-Before anything is released, it is fixed which texts contain a secret. A text with an unlisted spelling is
-protected like any other text.
+The texts that contain a secret are determined before anything is released. A text with an unlisted spelling
+is protected like any other text.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ MOST_FILE_BYTES = 4 * 2**30
 MOST_ROW = 2**22
 """Largest number of characters of a row, over all its columns."""
 LEAST_UNPACKED = 2**24
-"""Bytes of memory allowed for any Parquet file; a larger file is allowed a hundred times its size."""
+"""Bytes that every Parquet file may take unpacked; a large file may take a hundred times its own size."""
 ROW_BYTES = 64
 """Estimate of a row's memory apart from its text, in bytes."""
 BATCH_ROWS = 1024

@@ -81,7 +81,7 @@ def describe_link(kind: str) -> str:
 
 
 def write_units(path: Path, there: Sequence[str]) -> None:
-    """Write a map for ``read_units``, with the folders within class folders as patients (``DataError`` without any)."""
+    """Write a map for ``read_units``: each folder within a class folder is a patient (``DataError`` without one)."""
     found = map_folders(there)
     if found is None:
         raise DataError(f"--write-unit-map {path}: no image is in a patient's folder inside a class folder")

@@ -1,4 +1,4 @@
-"""An owner's copy of the coordinator's record: files first, then the lines that name them, at the end the release."""
+"""An owner's copy of the coordinator's record: files first, then the lines that name them, finally the release."""
 
 from __future__ import annotations
 

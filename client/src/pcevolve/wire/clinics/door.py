@@ -27,9 +27,9 @@ from pcevolve.wire.clinics.guests import TLS_FAULTS
 MOST_LINES_BYTES: Final = 2**24
 """Largest number of bytes of the record in one reply."""
 _PATIENCE_SECONDS: Final = 60.0
-"""Longest wait at the end of a run until every owner has been informed."""
+"""Longest wait in seconds, at the end of a run, until every owner has been informed."""
 _SILENCE_SECONDS: Final = 60.0
-"""Interval at which the missing owners are reported."""
+"""Interval in seconds at which the missing owners are reported."""
 
 
 class DeniedError(Exception):

@@ -23,7 +23,7 @@ MOST_UNAUTHENTICATED_BYTES: Final = 2**16
 """Largest number of bytes of a message that are read before the sender is known; only owners' answers are longer."""
 _NO_OWNER: Final = "only owners of the roster are accepted"
 _SILENT_SECONDS: Final = 60.0
-"""Longest time for which a connection may send nothing."""
+"""Longest time in seconds for which a connection may send nothing."""
 _BODY: Final = re.compile(re.escape(BODIES) + "([0-9a-f]{64})")
 
 

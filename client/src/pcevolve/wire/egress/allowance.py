@@ -51,7 +51,7 @@ class Meter:
     bound.
 
     Attributes:
-        nearby: Whether the API is on the owner's machine or network, and may not send bills.
+        nearby: Whether the API is on the owner's machine or network, and so is perhaps free of charge.
         images: Number of images, or texts, that were received or may have been made for a lost answer.
     """
 

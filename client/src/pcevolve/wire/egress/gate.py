@@ -47,7 +47,7 @@ from pcevolve.wire.egress.transport import Outgoing, Transport
 from pcevolve.wire.providers.dialect import Dialect
 
 CANCEL_SECONDS: Final = 5.0
-"""Longest wait for answers to requests that end jobs, after a run was told to stop."""
+"""Longest wait in seconds for answers to requests that end jobs, after a run was told to stop."""
 
 
 class Gate:

@@ -45,7 +45,7 @@ class FinalLoss:
 
     Attributes:
         sure: Whether a code states that the API's moderation refused this request.
-        doubtful: Whether the answer, by its words alone, may concern all requests.
+        doubtful: Whether the answer may concern all requests, as its words suggest without a code.
         slow: Whether the API failed at every try.
         nth: Number of final answers that the request has had.
     """

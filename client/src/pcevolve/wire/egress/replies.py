@@ -213,7 +213,7 @@ class Replies:
             return error
 
     def _fetch(self, call: Call, place: int, link: Outgoing) -> bytes:
-        """Fetch the image behind a link, or read it from the record (``ProviderReplyError``)."""
+        """Fetch the image behind a link, or read it from the record (``ProviderReplyError`` for an unusable image)."""
         slot = link_slot(call.slot, place)
         # By address, because a repeated answer has other links in the same slot.
         known = self.transcript.answer_from(slot, link.url)
