@@ -58,7 +58,7 @@ def test_a_model_that_edits_is_measured_without_a_strength():
     (one,) = editing.descriptions
     editing.descriptions = (replace(one, info=one.info.model_copy(update={"strengths": False})),)
     text = found(editing, max_batch=1).as_text()
-    assert "variations to its own degree" in text
+    assert "variations of a degree that the model sets" in text
     assert "strength" not in text
 
 

@@ -60,7 +60,7 @@ def test_a_batch_that_does_not_fit_runs_in_halves_and_later_ones_are_no_larger(c
     assert seeds_of(cache.run(tasks(2, side=16))) == [0, 1]
     assert [len(batch) for batch in painter.batches[6:]] == [1, 1]
     assert cache.descriptions[0].info.batch_pixels == 4 * 64
-    assert [each.images for each in caplog.records if "memory did not suffice" in each.message] == [16, 8]
+    assert [each.images for each in caplog.records if "too little memory" in each.message] == [16, 8]
 
 
 def test_exact_is_withdrawn_where_requests_are_cut_otherwise_than_before(monkeypatch):
@@ -113,7 +113,7 @@ def test_one_image_that_does_not_fit_is_an_error_of_its_own_and_refused_from_the
         ask = {"prompt": "p", "width": 32, "height": 32}
         for _ in range(2):
             refusal = client.post(wire.TEXT_TO_IMAGE, json=ask)
-            assert "ask for at most 1023 pixels" in read_refusal(refusal, 422, "device_memory")
+            assert "request at most 1023 pixels" in read_refusal(refusal, 422, "device_memory")
         assert "Retry-After" not in refusal.headers
         assert (
             client.post(wire.TEXT_TO_IMAGE, json={"prompt": "p", "width": 16, "height": 16}).status_code

@@ -121,7 +121,7 @@ def test_a_run_finds_the_memory_of_the_one_before():
 
 def test_a_model_larger_than_the_bound_is_refused_at_the_start():
     with pytest.raises(
-        ModelLoadError, match="the model two takes 9 MiB: raise --model-memory-mib or leave it out"
+        ModelLoadError, match="the model two takes 9 MiB: raise --model-memory-mib, or leave the model out"
     ):
         ModelCache(Loads(one=1, two=9).all, 8 * MIB)
 

@@ -28,7 +28,10 @@ pytestmark = pytest.mark.models
     ("asked", "complaint"),
     [
         ({"weights": WeightFormat.INT8}, "--weights int8 needs CUDA, and the device is cpu"),
-        ({"compiled": True, "batching": Batching.MERGE}, "--compile is for CUDA, and for small models"),
+        (
+            {"compiled": True, "batching": Batching.MERGE},
+            "--compile works only on CUDA, and for small models",
+        ),
     ],
 )
 def test_what_the_device_cannot_do_is_refused_before_anything_is_loaded(asked, complaint, tmp_path):

@@ -84,16 +84,16 @@ def test_keys_that_cannot_be_told_apart_or_can_be_guessed_are_refused(tmp_path, 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"replicas": 2}, "a thread is one replica"),
+        ({"replicas": 2}, "the thread engine has one replica"),
         ({"engine": EngineKind.PROCESSES, "max_replicas": 2}, "need --engine ray"),
         ({"ray_address": "auto"}, "need --engine ray"),
         (
             {"engine": EngineKind.RAY, "replicas": 3, "max_replicas": 2},
-            "needs --replicas, and must not be smaller",
+            "needs --replicas, and must not be less",
         ),
         (
             {"engine": EngineKind.RAY, "replicas": 0, "max_replicas": 2},
-            "needs --replicas, and must not be smaller",
+            "needs --replicas, and must not be less",
         ),
     ],
 )

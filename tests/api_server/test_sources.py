@@ -70,7 +70,7 @@ def test_pickled_networks_are_named_with_the_option_that_reads_them(tiny_model, 
         ("nobody-at-all/no-such-model", "cannot load the model nobody-at-all/no-such-model: .*hf download"),
         ("not a hub id", "cannot load the model not a hub id: .*hf download"),
         ("old.ckpt", r"old.ckpt: it is no .safetensors file.*--allow-pickle"),
-        ("notes.txt", "is a file, and none with a model's weights"),
+        ("notes.txt", "is a file, but not a file with a model's weights"),
     ],
 )
 def test_what_can_only_fail_is_refused_before_any_library_is_imported(tmp_path, monkeypatch, name, reason):

@@ -77,17 +77,17 @@ def renamed(tiny_model, tmp_path):
     [
         (
             {"_class_name": "StableDiffusionInpaintPipeline"},
-            "an inpainting model.*serve the model that it was",
+            "an inpainting model.*serve its base model",
         ),
         ({"_class_name": "FluxFillPipeline"}, "an inpainting model"),
         ({"_class_name": "StableDiffusionXLImg2ImgPipeline", "requires_aesthetics_score": True}, "a refiner"),
-        ({"_class_name": "StableDiffusionUpscalePipeline"}, "makes images larger"),
-        ({"_class_name": "StableDiffusionControlNetPipeline"}, "wants a picture of edges"),
-        ({"_class_name": "FluxControlPipeline"}, "wants a picture of edges"),
+        ({"_class_name": "StableDiffusionUpscalePipeline"}, "only enlarges images"),
+        ({"_class_name": "StableDiffusionControlNetPipeline"}, "needs a picture of edges"),
+        ({"_class_name": "FluxControlPipeline"}, "needs a picture of edges"),
         ({"_class_name": "StableVideoDiffusionPipeline"}, "no text-to-image pipeline for a StableVideo"),
         (
             {"_class_name": "StableDiffusionXLInstructPix2PixPipeline"},
-            "of models that edit, this server knows FLUX.1 Kontext",
+            "Of the models that edit images, this server supports FLUX.1 Kontext",
         ),
     ],
 )
@@ -120,7 +120,7 @@ def test_an_inpainting_model_is_known_by_its_channels_whatever_its_index_says(tm
     pipeline = tiny_pipeline()
     pipeline.register_modules(unet=tiny_unet(in_channels=9))
     pipeline.save_pretrained(tmp_path / "mine", safe_serialization=True)
-    with pytest.raises(ModelLoadError, match="its UNet takes 9 channels and not 4, so it fills holes"):
+    with pytest.raises(ModelLoadError, match="its UNet takes 9 channels, not 4, so it fills holes"):
         start(tmp_path / "mine")
 
 
@@ -144,7 +144,7 @@ def test_a_picture_of_infinite_values_is_none_and_not_a_white_or_black_one(tmp_p
     with torch.no_grad():
         pipeline.vae.decoder.conv_out.bias.fill_(value)
     pipeline.save_pretrained(tmp_path / "mine", safe_serialization=True)
-    with pytest.raises(ModelLoadError, match=r"drawing an image fails: .*no numbers"):
+    with pytest.raises(ModelLoadError, match=r"drawing an image fails: .*not numbers"):
         start(tmp_path / "mine")
 
 
@@ -158,7 +158,7 @@ def test_a_model_without_room_names_offload_and_any_other_fault_names_itself():
         fake.create = fake.vary = create
         return fake
 
-    with pytest.raises(ModelLoadError, match=r"maker/fake: .*memory does not suffice.*--offload on"):
+    with pytest.raises(ModelLoadError, match=r"maker/fake: .*too little memory.*--offload on"):
         try_out(
             failing(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")), ModelSettings()
         )
@@ -243,5 +243,5 @@ def test_a_model_that_does_not_fit_its_gpu_with_an_image_visits_it_in_parts(monk
     assert loaded == [Offload.AUTO, Offload.ON, Offload.ON]
     for chosen in (Offload.OFF, Offload.ON):
         monkeypatch.setattr(models, "load", lambda settings, stopping: GpuPainter(Device(63)))
-        with pytest.raises(DeviceMemoryError, match="memory does not suffice"):
+        with pytest.raises(DeviceMemoryError, match="too little memory"):
             models.TriedLoad(ModelSettings(offload=chosen))()

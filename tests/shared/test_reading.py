@@ -57,7 +57,7 @@ def _append(path: Path, more: bytes) -> None:
 
 def test_a_folder_and_a_pipe_are_told_from_files(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(IsADirectoryError, match="it is no regular file"):
+    with pytest.raises(IsADirectoryError, match="it is not a regular file"):
         read_file(tmp_path, 100)
-    with pytest.raises(OSError, match="it is no regular file"):
+    with pytest.raises(OSError, match="it is not a regular file"):
         read_file(tmp_path / "pipe", 100)

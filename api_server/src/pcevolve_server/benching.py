@@ -1,4 +1,4 @@
-"""The command ``pcevolve-server bench``: loads a model as the server would, measures, and prints."""
+"""The command ``pcevolve-server bench``: loads a model as the server does, measures it, and prints the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Progress = Callable[[str], None]
 
 
 def run(settings: Settings, as_json: bool) -> None:
-    """Measure and print; progress goes to stderr.
+    """Measure and print. Progress goes to stderr.
 
     Raises:
         ModelLoadError: The model failed to load.
@@ -50,11 +50,11 @@ def _tell(what: str) -> None:
 
 @dataclass(frozen=True)
 class Figure:
-    """Figures of runs of one size.
+    """Figures of runs with one batch size.
 
     Attributes:
         verb: ``text-to-image`` or ``image-to-image``.
-        images: Images in each run; as many runs go on at once as there are replicas.
+        images: Images in each run. Each replica does one run at a time.
         seconds: Seconds of a run.
         images_per_second: Rate of all replicas together.
     """
@@ -67,8 +67,6 @@ class Figure:
 
 @dataclass(frozen=True)
 class Capacity:
-    """A measured model and its figures."""
-
     model: str
     size: str
     steps: int
@@ -78,7 +76,7 @@ class Capacity:
     figures: tuple[Figure, ...]
 
     def as_json(self) -> dict[str, object]:
-        """Return the figures for a program, with derived ones."""
+        """Return the figures and derived ones, for a program."""
         made = max(each.images_per_second for each in self.figures if each.verb == "text-to-image")
         return asdict(self) | {
             "lone_image_seconds": self.figures[0].seconds,
@@ -87,12 +85,12 @@ class Capacity:
         }
 
     def as_text(self) -> str:
-        """Return a table, and the derived figures as sentences."""
-        varied = "to its own degree" if self.strength is None else f"at strength {self.strength:g}"
+        """Return a table of the figures, and sentences with the derived figures."""
+        varied = "of a degree that the model sets" if self.strength is None else f"at strength {self.strength:g}"
         implied = self.as_json()
         return "\n".join([
             f"{self.model}: {self.size} pixels, {self.steps} steps, guidance {self.guidance:g}, variations {varied};"
-            f" {self.replicas} at once",
+            f" replicas: {self.replicas}",
             f"{'':16}{'batch size':>14}{'seconds':>10}{'images/s':>10}",
             *(
                 f"{each.verb:16}{each.images:14}{each.seconds:10.3g}{each.images_per_second:10.3g}"
@@ -105,19 +103,19 @@ class Capacity:
 
 
 async def measure(engine: Engine, settings: Settings, tell: Progress) -> Capacity:
-    """Time runs of 1, 2, 4 … images, on all replicas at the same time.
+    """Time runs of 1, 2, 4 … images. All replicas run at the same time.
 
     Raises:
         SettingsError: The model makes no images.
     """
     info = engine.descriptions[0].info
     if info.base_resolution is None:
-        raise SettingsError(f"{info.id} writes text: bench measures models that make images")
+        raise SettingsError(f"{info.id} writes text, and bench measures only models that make images")
     best = info.recommended
     strength = round((best.strength_low + best.strength_high) / 2, 2) if best else 0.6
     asked, varied = Recipe.usual(info), Recipe.usual(info, strength)
     most = BatchLimit.of(asked, engine.descriptions[0], settings.model).most
-    # Powers of two up to the largest run that the queue would make.
+    # Powers of two, up to the largest batch that the queue would make.
     sizes = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
     figures = []
     for verb, recipe in (("text-to-image", asked), ("image-to-image", varied)):

@@ -1,4 +1,4 @@
-"""The command ``pcevolve-server``: flags and variables from the declared settings, no logic."""
+"""The command ``pcevolve-server``. Flags and variables come from the declared settings."""
 
 import inspect
 import os
@@ -22,26 +22,26 @@ PREFIX = "PCEVOLVE_SERVER_"
 HELP = {"help_option_names": ["-h", "--help"]}
 Command = TypeVar("Command", bound=Callable[..., None])
 Made = TypeVar("Made", ModelSettings, Settings)
-# No rich markup, typer's default: an extra's brackets would vanish from the help.
+# No rich markup, which is typer's default: it would remove the brackets of an extra from the help.
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=HELP
 )
 
 
 def split_models(names: list[str]) -> list[str]:
-    """Return the models' names; in the environment they are separated by blanks, unless the whole value is one path."""
+    """Return the models' names. In the environment, blanks separate names, unless the value is one existing path."""
     whole = os.environ.get(PREFIX + "MODEL", "").strip()
     path = Path(whole.removeprefix("library:").removeprefix("text:"))
     return [whole] if names == whole.split() and path.expanduser().exists() else names
 
 
 _MODEL = (
-    "'bundled', a diffusers directory, a hub id, library:DIR for a folder of public images, or text: and a directory or"
-    " hub id of a language model."
+    "'bundled', a diffusers directory, a hub id, library:DIR for a folder of public images, or"
+    " text:NAME for a language model, where NAME is a directory or a hub id."
 )
 _SEVERAL = (
-    " May be repeated. Requests that name no model get the first one, and --model-id, --compile, --lora, --scheduler"
-    " and --ip-adapter apply only to it."
+    " May be repeated. A request that names no model gets the first model. --model-id,"
+    " --compile, --lora, --scheduler and --ip-adapter apply only to the first model."
 )
 Models = Annotated[
     list[str],
@@ -53,14 +53,15 @@ ApiKeyFile = Annotated[
     Option(
         envvar=PREFIX + "API_KEY_FILE",
         metavar="PATH",
-        help="File with a key, or with NAME KEY on each line; its mode must be 0600.",
+        help="File with an API key, or with NAME KEY on each line. The file's mode must be 0600.",
     ),
 ]
 MinLogLevel = Annotated[
     LogLevel,
     Option(
         envvar=PREFIX + "LOG_LEVEL",
-        help="Level of the log on stderr, which is JSON lines, or plain text on a terminal.",
+        help="Least severe level that is logged. The log is written to stderr, as JSON lines, or as"
+        " plain text on a terminal.",
     ),
 ]
 AsJson = Annotated[bool, Option("--json", help="Print JSON instead of a table.")]
@@ -69,7 +70,7 @@ AsJson = Annotated[bool, Option("--json", help="Print JSON instead of a table.")
 def takes(*names: str) -> Callable[[Command], Command]:
     """Give a command a flag for each declared setting of a model, and for the named settings of the server.
 
-    Without names, it gets all of the server's settings. The command receives them as keywords; see
+    Without names, the command gets all settings of the server. It receives the values as keyword arguments for
     :func:`settings_of`.
     """
 
@@ -87,10 +88,10 @@ def takes(*names: str) -> Callable[[Command], Command]:
 
 
 def settings_of(kind: type[Made], given: dict[str, Any], **more: Any) -> Made:  # noqa: ANN401 - settings of any type
-    """Make settings of one kind from a command's keywords, and from values without a flag.
+    """Make settings of one kind from a command's keyword arguments, and from more values that have no flag.
 
     Raises:
-        SettingsError: They are impossible or unsafe.
+        SettingsError: The values are impossible or unsafe.
     """
     for parameter, flag in _flags(kind):
         if (value := given.get(parameter.name)) is not None:
@@ -102,7 +103,7 @@ _VALUES = {str: "TEXT", int: "INT", float: "NUMBER", Path: "PATH"}
 
 
 def _flags(kind: type[ModelSettings | Settings]) -> list[tuple[inspect.Parameter, FlagSpelling]]:
-    """Return the parameters that typer makes flags of, one for each setting with a help text."""
+    """Return a parameter for each setting with a help text. typer makes a flag of each parameter."""
     fields: dict[str, FieldInfo] = vars(kind)["__pydantic_fields__"]
     return [_flag(name, info) for name, info in fields.items() if info.description]
 
@@ -111,7 +112,7 @@ def _flag(setting: str, info: FieldInfo) -> tuple[inspect.Parameter, FlagSpellin
     noted = {type(each): each for each in info.metadata}
     flag = noted.get(FlagSpelling, FlagSpelling())
     name = flag.name or setting.replace("_", "-")
-    # Every setting that may be given several times is a tuple, whose items its flag reads.
+    # A setting that may be given several times is a tuple. The flag's function parses each item.
     repeated = get_origin(info.annotation) is tuple
     kinds = {str} if repeated else {*get_args(info.annotation), info.annotation}
     option = Option(
@@ -145,7 +146,7 @@ def root(
 @app.command(
     context_settings=HELP,
     epilog="The API key comes from PCEVOLVE_SERVER_API_KEY or --api-key-file, never from the command line."
-    " Exit codes: 0 stopped as asked, 2 wrong settings, 3 model not loaded, 4 address not available.",
+    " Exit codes: 0 stopped by a signal, 2 wrong settings, 3 model not loaded, 4 address not available.",
 )
 @takes()
 def serve(
@@ -155,18 +156,18 @@ def serve(
     log_level: MinLogLevel = LogLevel.INFO,
     **given: Any,  # noqa: ANN401 - the settings
 ) -> None:
-    """Load one model or several and answer requests until SIGTERM."""
+    """Load one or more models, and answer requests until SIGTERM."""
     first = settings_of(ModelSettings, given, model=model[0])
     keys = read_keys(api_key_file, os.environ.get(API_KEY_VARIABLE, ""))
     settings = settings_of(Settings, given, model=first, others=first.others(model[1:]), keys=keys)
-    # FastAPI and uvicorn take most of a second to import, which --help does not need.
+    # Imported here, because FastAPI and uvicorn take most of a second to import, and --help does not need them.
     from pcevolve_server import logs, server
 
     logs.configure(log_level)
     server.run(settings)
 
 
-@app.command(context_settings=HELP, epilog="Exit codes: 0 measured, 2 settings, 3 model.")
+@app.command(context_settings=HELP, epilog="Exit codes: 0 measured, 2 wrong settings, 3 model not loaded.")
 @takes("engine", "replicas")
 def bench(
     *,
@@ -174,7 +175,7 @@ def bench(
     as_json: AsJson = False,
     **given: Any,  # noqa: ANN401 - the settings
 ) -> None:
-    """Measure how many images per hour this machine makes with a model, under the options that would serve it."""
+    """Measure how many images an hour this machine makes with a model. The options are those of serve."""
     settings = settings_of(Settings, given, model=settings_of(ModelSettings, given, model=model))
     from pcevolve_server import benching, logs
 
@@ -183,9 +184,9 @@ def bench(
 
 
 def main() -> None:
-    """Run the command line; one clear line on stderr and an exit code for every expected failure."""
-    # Otherwise Torch's threads spin while they wait for each other; on a shared machine this costs more than
-    # the work.
+    """Run the command line. Every expected failure prints one line on stderr and has an exit code."""
+    # By default, Torch's threads spin while they wait for each other. On a shared machine, spinning costs more
+    # time than the work.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     keep_quiet()
     try:

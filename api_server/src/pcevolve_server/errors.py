@@ -1,7 +1,7 @@
 """The errors that the server raises on purpose.
 
-Errors of a request are answered in the contract's format; others end the process with their exit code.
-Messages are sent to callers and written to logs, so none holds a prompt, an image or a key.
+An error of a request is answered in the contract's format. Any other error ends the process with its exit code.
+Messages are sent to callers and written to logs, so no message contains a prompt, an image or a key.
 """
 
 from collections.abc import Sequence
@@ -11,35 +11,35 @@ from pcevolve_shared.wire import ErrorType, ModelInfo
 
 
 class ServerError(Exception):
-    """The base class; ``exit_code`` is the process's when the error reaches the command line."""
+    """The base class. ``exit_code`` is the process's exit code if the error reaches the command line."""
 
     exit_code: ClassVar[int] = 1
 
 
 class SettingsError(ServerError):
-    """Raised for an impossible or unsafe setting."""
+    """A setting is impossible or unsafe."""
 
     exit_code = 2
 
 
 class ModelLoadError(ServerError):
-    """Raised when the model is missing, unreadable or of a kind that cannot be served."""
+    """The model is missing or unreadable, or of a kind that cannot be served."""
 
     exit_code = 3
 
 
 class DeviceMemoryError(ModelLoadError):
-    """Raised when the model's device has no memory for one image."""
+    """The model's device has no memory for one image."""
 
 
 class BindError(ServerError):
-    """Raised when the address is in use, or is not this machine's."""
+    """The address is in use, or does not belong to this machine."""
 
     exit_code = 4
 
 
 class RequestError(ServerError):
-    """An error that ends one request; the server goes on."""
+    """An error that ends one request. The server continues."""
 
     status: ClassVar[int]
     type: ClassVar[ErrorType]
@@ -54,44 +54,44 @@ class RequestError(ServerError):
 
 
 class InvalidRequestError(RequestError):
-    """Raised when the request breaks the contract or exceeds this model's abilities."""
+    """The request breaks the contract, or exceeds this model's abilities."""
 
     status, type, default_code = 422, "invalid_request_error", "invalid_request"
 
 
 class ContentRejectedError(InvalidRequestError):
-    """Raised when the safety checker refused the image and every retry."""
+    """The safety checker refused the image and every retry."""
 
     default_code = "content_rejected"
 
 
 class MemoryExceededError(InvalidRequestError):
-    """Raised when the device has too little memory for one image of this size; repeating the request does not help."""
+    """The device has too little memory for one image of this size. Repeating the request does not help."""
 
     default_code = "device_memory"
 
 
 def too_many_pixels(most: int) -> MemoryExceededError:
-    """Return an error that gives the most pixels of an image."""
+    """Return an error with the number of pixels for which the device has memory."""
     return MemoryExceededError(
-        f"width, height: the device has no memory for such an image: ask for at most {most} pixels"
+        f"width, height: the device has too little memory for an image of this size: request at most {most} pixels"
     )
 
 
 class AuthenticationError(RequestError):
-    """Raised when the key is missing or wrong."""
+    """The key is missing or wrong."""
 
     status, type, default_code = 401, "authentication_error", "invalid_api_key"
 
 
 class OriginError(RequestError):
-    """Raised when a page of another origin lets a browser send requests to a server without a key."""
+    """A page of another origin made a browser send requests to a server without a key."""
 
     status, type, default_code = 403, "invalid_request_error", "origin_not_allowed"
 
 
 class NotFoundError(RequestError):
-    """Raised when the address does not exist."""
+    """The address does not exist."""
 
     status, type, default_code = 404, "invalid_request_error", "not_found"
 
@@ -103,43 +103,43 @@ def no_model(infos: Sequence[ModelInfo]) -> NotFoundError:
 
 
 class MethodError(RequestError):
-    """Raised when the route exists, but not for this method."""
+    """The route exists, but not for this method."""
 
     status, type, default_code = 405, "invalid_request_error", "method_not_allowed"
 
 
 class TooSlowError(RequestError):
-    """Raised when the body did not arrive in time."""
+    """The body did not arrive in time."""
 
     status, type, default_code = 408, "invalid_request_error", "request_timeout"
 
 
 class TooLargeError(RequestError):
-    """Raised when the body is longer than the contract allows."""
+    """The body is longer than the contract allows."""
 
     status, type, default_code = 413, "invalid_request_error", "request_too_large"
 
 
 class HostError(RequestError):
-    """Raised when the Host header names neither this machine nor a configured name."""
+    """The Host header names neither this machine nor a configured name."""
 
     status, type, default_code = 421, "invalid_request_error", "host_not_allowed"
 
 
 class BusyError(RequestError):
-    """Raised when the queue, or the memory for request bodies, is full."""
+    """The queue is full, or the memory for request bodies."""
 
     status, type, default_code = 429, "rate_limit_error", "queue_full"
 
 
 class GenerationError(RequestError):
-    """Raised when the model failed on this request; the server goes on."""
+    """The model failed on this request. The server continues."""
 
     status, type, default_code = 500, "server_error", "generation_failed"
 
 
 class NotFiniteError(GenerationError):
-    """Raised when the model's output is not finite; repeating the request does not help."""
+    """The model's output is not finite. Repeating the request does not help."""
 
     status, default_code = 422, "not_finite"
 
@@ -147,35 +147,35 @@ class NotFiniteError(GenerationError):
         super().__init__("the model's output is not finite: serve it with --precision bfloat16 or float32")
 
     def __reduce__(self) -> tuple[type[Self], tuple[()]]:
-        """Pickle without arguments, as the error travels between processes."""
+        """Pickle without arguments, because the error travels between processes."""
         return type(self), ()
 
 
 class NotReadyError(RequestError):
-    """Raised while the model is loading, or the server is stopping."""
+    """The model is loading, or the server is stopping."""
 
     status, type, default_code = 503, "server_error", "not_ready"
 
 
 class EngineLostError(NotReadyError):
-    """Raised when the engine is lost for good: the process ends with this error, to be restarted."""
+    """The engine is lost for good. The process ends with this error, and its supervisor restarts it."""
 
     default_code, exit_code = "failed", 3
 
 
 class DeadlineError(RequestError):
-    """Raised when the images were not done within a request's time limit."""
+    """The images were not done within a request's time limit."""
 
     status, type, default_code = 503, "server_error", "deadline"
 
 
 class CrowdedError(RequestError):
-    """Raised when all allowed connections are in use."""
+    """All allowed connections are in use."""
 
     status, type, default_code = 503, "server_error", "too_many_connections"
 
 
 class AbandonedError(RequestError):
-    """Raised when the caller closed the connection while its work was waiting."""
+    """The caller closed the connection while its request was waiting."""
 
     status, type, default_code = 499, "invalid_request_error", "client_closed_request"

@@ -1,7 +1,7 @@
-"""Classify errors of a device: too little memory, or a device that is lost for this process.
+"""Classify errors of a device: too little memory, or a device that this process cannot use any more.
 
-By names and words, because the libraries that raise these errors are not imported here. A CUDA error that is
-not about memory mostly makes the process's context unusable, so that every later call fails too.
+Errors are recognized by names and words, because this module does not import the libraries that raise them. After
+a CUDA error that is not about memory, the process's context is mostly unusable, so that every later call fails.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOST: Final = re.compile(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """True if a device, or the machine, had too little memory."""
+    """True if a device or the machine had too little memory."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if names & {"OutOfMemoryError", "MemoryError"}:
         return True
@@ -29,7 +29,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def is_device_lost(error: BaseException) -> bool:
-    """True if an error, or its cause, means that the device is unusable for the rest of this process."""
+    """True if an error or its cause means that this process cannot use the device any more."""
     if is_out_of_memory(error):
         return False
     names = {kind.__name__ for kind in type(error).__mro__}

@@ -1,4 +1,4 @@
-"""The model's life from start to stop; it loads in the background while the server already answers."""
+"""The model from start to stop. It loads in the background while the server already answers."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -12,11 +12,11 @@ from pcevolve_shared.wire import ModelInfo, Pipeline
 
 _LOADING_RETRY_SECONDS = 5
 _ENDING_SECONDS = 2.5
-"""Time before the end of the grace period at which requests are refused; a cluster needs two seconds to end."""
+"""Time before the shutdown deadline when requests are refused. A cluster needs two seconds to end."""
 
 
 class Host:
-    """Owns the engine, and the queue before it."""
+    """Owns the engine and the queue before it."""
 
     def __init__(
         self,
@@ -29,8 +29,8 @@ class Host:
         """Store the parts for :meth:`start`.
 
         Args:
-            on_failure: Called on the event loop when ``opening`` failed, or the engine is lost.
-            on_ready: Called on the event loop with each model's abilities, once they answer.
+            on_failure: Called on the event loop if ``opening`` failed, or the engine is lost.
+            on_ready: Called on the event loop with each model's abilities, once the models answer.
         """
         self._on_ready = on_ready
         self._settings, self._open_engine, self._metrics = settings, opening, metrics
@@ -59,12 +59,12 @@ class Host:
         """Return a model's abilities.
 
         Args:
-            name: An id, or its last part if it is unique; None: the first model with the pipeline.
-            pipeline: The pipeline that the model must have; None: any.
+            name: An id, or its last part if that is unique. None: the first model with the pipeline.
+            pipeline: The pipeline that the model must have. None: any.
 
         Raises:
             NotReadyError: No model is loaded yet.
-            NotFoundError: There is no such model, or none with the pipeline.
+            NotFoundError: There is no such model, or no model with the pipeline.
             InvalidRequestError: The named model does not have the pipeline.
         """
         infos = self.infos
@@ -75,7 +75,9 @@ class Host:
             return fit[0]
         found = self._find(name)
         if found not in fit:
-            raise InvalidRequestError(f"model: {found.id} has {', '.join(found.pipelines)}, not {pipeline}")
+            raise InvalidRequestError(
+                f"model: {found.id} supports {', '.join(found.pipelines)}, not {pipeline}"
+            )
         return found
 
     def _find(self, name: str) -> ModelInfo:
@@ -96,12 +98,12 @@ class Host:
         return self._ready()[1]
 
     def start(self) -> None:
-        """Start loading; returns at once."""
+        """Start loading, and return at once."""
         self._loop = asyncio.get_running_loop()
         self._opening = asyncio.create_task(self._open())
 
     def begin_stopping(self) -> None:
-        """Finish what was asked for, and refuse the rest just before the process ends; callable from any thread."""
+        """Finish the accepted requests, and refuse the rest just before the process ends. Callable from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._begin_stopping)
 
@@ -114,7 +116,7 @@ class Host:
             self._loop.call_later(left, self._serving[1].refuse)
 
     async def stop(self) -> None:
-        """Finish what runs, refuse what waits, and release the model."""
+        """Finish running batches, refuse waiting requests, and release the model."""
         self._begin_stopping()
         for task in (self._opening, self._watching):
             if task is not None:
@@ -141,7 +143,7 @@ class Host:
         self._on_ready(self.infos)
 
     async def _watch(self, engine: Losable) -> None:
-        """End the server when an idle engine is lost, or can no longer be watched."""
+        """End the server if an idle engine is lost, or can no longer be watched."""
         try:
             failure: BaseException = await engine.wait_for_failure()
         except Exception as error:  # noqa: BLE001 - whatever it is, a watch that ended would go unnoticed
@@ -149,7 +151,7 @@ class Host:
         self._fail(failure)
 
     def _fail(self, failure: BaseException) -> None:
-        """Refuse all waiting requests at once: a failed model does not recover."""
+        """Refuse all waiting requests at once, because a failed model does not recover."""
         self._status = "failed"
         self._metrics.ready.set(0)
         if self._serving is not None:

@@ -1,6 +1,6 @@
-"""One JSON object per line on stderr, or a line of words where that is a terminal.
+"""One JSON object per line on stderr, or a line of words if stderr is a terminal.
 
-The log holds no prompt, no image, no key and no exception message.
+The log contains no prompt, image, key or exception message.
 """
 
 import atexit
@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from logging.handlers import QueueHandler, QueueListener
 from types import TracebackType
 
-# Attributes of every record; the others were attached with ``extra=``.
+# Attributes of every record. All others were attached with ``extra=``.
 _STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
 
 _MOST_WAITING = 10_000  # records
@@ -24,20 +24,19 @@ _LAST_SECONDS = 1.0  # at the end of the process
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats the server's own records in full; a library's only by logger, level and position."""
+    """Formats the server's own records in full. Of a library's record, it prints only logger, level and position."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as one line of JSON."""
         return json.dumps(self.entry(record), default=str)
 
     def entry(self, record: logging.LogRecord) -> dict[str, object]:
-        """Return a line's facts: time, level, logger, event and, for the server's own, the attached fields."""
+        """Return a line's facts: time, level, logger, event and, for the server's own records, the attached fields."""
         ours = record.name.startswith("pcevolve_server")
         entry: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            # A library may quote its input; its constant format string is enough.
+            # A library may quote its input, so only its constant format string is printed.
             "event": record.getMessage()
             if ours
             else str(record.msg)[:200]
@@ -56,13 +55,12 @@ class TerminalFormatter(JsonFormatter):
     """Formats a line for a person: time of day, level if it is unusual, the event, and the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as one line of words."""
         entry = self.entry(record)
         level, _, said = entry.pop("level"), entry.pop("logger"), str(entry.pop("event"))
         day = datetime.fromisoformat(str(entry.pop("time"))).astimezone()
         if said == "request":
             said = "{method} {route}: {status} in {seconds} s".format(**entry)
-            # The id by which its caller may ask for help.
+            # The id by which the caller may ask for help.
             entry = {"request_id": entry["request_id"]} if int(str(entry["status"])) >= 400 else {}
         if "url" in entry:
             said += f" at {entry.pop('url')}"
@@ -86,26 +84,25 @@ def _frames(trace: TracebackType | None) -> list[str]:
 
 
 class _NeverWaiting(QueueHandler):
-    """Passes records to a writing thread; records beyond the queue's limit are lost.
+    """Passes records to a writing thread. Records beyond the queue's limit are lost.
 
-    The reader of the log may stop, and a full pipe must not stop the server.
+    If the reader of the log stops, its full pipe must not stop the server.
     """
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-        """Keep the exception, of which the formatter uses only the type."""
+        """Keep the exception. The formatter uses only its type."""
         return record
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        """Drop the record rather than wait."""
+        """Drop the record instead of waiting."""
         with contextlib.suppress(queue.Full):
             self.queue.put_nowait(record)
 
 
 class _Writer(logging.NullHandler):
-    """Writes past Python's own files and locks; the end of the process would wait for these."""
+    """Writes without Python's own files and locks, for which the end of the process would wait."""
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Write one line, however long it takes."""
         line = f"{self.format(record)}\n".encode(errors="backslashreplace")
         with contextlib.suppress(OSError):  # nobody is there to read it
             while line:
@@ -124,7 +121,7 @@ def flush() -> None:
 
 
 def configure(level: str) -> None:
-    """Send every logger of the process through the formatter, written by its own thread."""
+    """Send every logger of the process through the formatter. A separate thread writes."""
     writer = _Writer()
     writer.setFormatter(TerminalFormatter() if sys.stderr.isatty() else JsonFormatter())
     waiting: queue.Queue[logging.LogRecord] = queue.Queue(_MOST_WAITING)

@@ -1,4 +1,4 @@
-"""Prometheus metrics of one app; with their own registry, so that two apps can be in one process."""
+"""Prometheus metrics of one app, with their own registry, so that one process can have two apps."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ _SECONDS_BUCKETS = (0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 
 
 class Metrics:
-    """Counts, sizes and times; no label holds a caller's text."""
+    """Counts, sizes and times. No label contains a caller's text."""
 
     def __init__(self) -> None:
         """Register every metric at zero."""
@@ -52,17 +52,15 @@ class Metrics:
         self.ready = Gauge("pcevolve_ready", "1 when the model answers.", registry=registry)
         self.exact = Gauge(
             "pcevolve_exact",
-            "1 for what the same request is sure to get again: as exact in /v1/models.",
+            "1 for the exactness with which a request is repeated; see exact in /v1/models.",
             ["model", "exact"],
             registry=registry,
         )
 
     def tell_exactness(self, infos: Iterable[ModelInfo]) -> None:
-        """Set the metric of how exactly each model repeats a request."""
         self.exact.clear()
         for each in infos:
             self.exact.labels(each.id, each.exact or "not said").set(1)
 
     def text(self) -> bytes:
-        """Return the exposition format."""
         return generate_latest(self.registry)

@@ -1,4 +1,4 @@
-"""Settings of one model: what is loaded, and how it runs."""
+"""Settings of one model: which weights are loaded, and how the model runs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class SafetyPolicy(StrEnum):
 
 
 class Batching(StrEnum):
-    """Conditions under which images share a model run."""
+    """Conditions under which images share a run of the model."""
 
     EXACT = "exact"
     MERGE = "merge"
 
 
 class Precision(StrEnum):
-    """The number format that a denoiser computes in."""
+    """The number format in which a denoiser computes."""
 
     AUTO = "auto"
     FLOAT32 = "float32"
@@ -76,7 +76,7 @@ class Lora:
 
     Attributes:
         source: A weight file, a directory or a hub id.
-        scale: The factor of the addition; 0 adds nothing.
+        scale: The factor of the addition. 0 adds nothing.
     """
 
     source: str
@@ -109,7 +109,7 @@ class Embedding:
 
     Attributes:
         source: A weight file, a directory or a hub id.
-        word: The word in prompts; empty: the file's own word, or its name.
+        word: The word in prompts. Empty: the file's own word, or its name.
     """
 
     source: str
@@ -120,7 +120,7 @@ class Embedding:
         """Parse ``SOURCE`` or ``SOURCE=WORD``.
 
         Raises:
-            SettingsError: One of them is missing.
+            SettingsError: Source or word is missing.
         """
         source, equals, word = text.rpartition("=")
         if not equals or Path(text).expanduser().exists():
@@ -132,11 +132,11 @@ class Embedding:
 
 @dataclass(frozen=True)
 class FlagSpelling:
-    """A setting's flag and variable, where the field's name does not give them.
+    """A setting's flag and variable, if the field's name does not give them.
 
     Attributes:
         name: Name of the flag.
-        variable: Name in the environment, after ``PCEVOLVE_SERVER_``; empty: as the flag.
+        variable: Name in the environment, after ``PCEVOLVE_SERVER_``. Empty: derived from the flag.
         read: Parses each value of a flag that may be repeated.
     """
 
@@ -146,46 +146,46 @@ class FlagSpelling:
 
 
 DECLARED = ConfigDict(use_attribute_docstrings=True)
-"""For settings: the text below a field is its help."""
+"""For settings: the text below a field is the field's help."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=DECLARED)
 class ModelSettings:
-    """A model to load, with its settings; a field without a text has no flag."""
+    """A model to load, with its settings. A field without a text has no flag."""
 
     model: str = "bundled"
     model_id: str = ""
-    """Name by which requests ask for the model. Default: the model's own."""
+    """Name by which requests select the model. Default: the model's own."""
     device: str = "auto"
     """Where the model runs: auto, cpu, cuda, cuda:1 or mps."""
     precision: Precision = Precision.AUTO
-    """Number format of the weights. auto: on CUDA, bfloat16 for Flux, SD 3 and other transformers, and float16 for
-    other models; on a CPU, bfloat16 if it has matrix units for it, and float32 if not."""
+    """Number format of the weights. With auto, CUDA uses bfloat16 for Flux, SD 3 and other transformers, and float16
+    for other models. A CPU uses bfloat16 if it has matrix units for it, and otherwise float32."""
     offload: Offload = Offload.AUTO
     """Move a model's networks to the GPU one at a time, when they run. auto: only if they do not fit together."""
     threads: Annotated[int, Field(ge=0, le=1024)] = 0
-    """CPU threads. 0: one for small models; for others all cores, divided among the replicas."""
+    """CPU threads. 0: one thread for a small model; for other models all cores, divided among the replicas."""
     compiled: Annotated[bool, FlagSpelling("compile")] = False
-    """Compile the model before it serves (a small model on a CPU, any model on CUDA). This takes a minute or more the
-    first time and seconds later, and needs a C++ compiler."""
+    """Compile the model before it serves: a small model on a CPU, or any model on CUDA. This needs a C++ compiler. It
+    takes a minute or more the first time, and seconds later."""
     attention: Attention = Attention.AUTO
     """Attention kernel (SDPA). auto: PyTorch chooses one by the tensors' shapes."""
     weights: WeightFormat = WeightFormat.WHOLE
-    """int8: keep the denoiser's weights in 8 bits, in half the memory; only on CUDA (pip install
+    """int8: keep the denoiser's weights in 8 bits, in half the memory. Only on CUDA (pip install
     'pcevolve-server[int8]')."""
     batching: Batching = Batching.EXACT
-    """exact: the same request always gives the same bytes. Small models on a CPU are still batched; others run each
-    request by itself. merge: requests are batched, and their images are equal up to rounding."""
+    """exact: the same request always gives the same bytes. Small models on a CPU still run in batches; other models
+    run each request alone. merge: requests share batches, and their images are equal up to rounding."""
     max_batch: Annotated[int | None, Field(ge=1, le=limits.MAX_BATCH)] = None
-    """Largest batch, in images of the model's native size; larger images make smaller batches. Default: 16, or as many
-    images as can be batched without changing each other's bytes."""
+    """Largest batch, in images of the model's native size. Larger images make smaller batches. Default: 16, or as many
+    images as can share a batch without changing each other's bytes."""
     offline: bool = False
-    """Never connect to the hub; load only what is on disk."""
+    """Never connect to the hub. Load only files that are on disk."""
     allow_pickle: bool = False
     """Also load weights in formats other than safetensors. Such files can run code when they are loaded."""
     library_clip: str = ""
-    """Directory or hub id of an open_clip model. It selects a library's images by their content where the prompt's
-    words alone do not settle the choice (pip install 'pcevolve-server[clip]')."""
+    """Directory or hub id of an open_clip model. If a prompt's words alone do not settle the choice, the model
+    selects a library's images by their content (pip install 'pcevolve-server[clip]')."""
     library_cache: str = ""
     """Directory for the indexes of libraries. Default: ~/.cache."""
     loras: Annotated[tuple[Lora, ...], FlagSpelling("lora", "LORAS", read=Lora.read)] = ()
@@ -194,13 +194,13 @@ class ModelSettings:
     embeddings: Annotated[
         tuple[Embedding, ...], FlagSpelling("embedding", "EMBEDDINGS", read=Embedding.read)
     ] = ()
-    """Weight file, directory or hub id of a textual inversion, followed by =WORD if prompts use another word for it
+    """Weight file, directory or hub id of a textual inversion. It is followed by =WORD if prompts use another word
     than the file's name. May be repeated."""
     scheduler: str | None = None
-    """Sampler: ddim, euler, dpmpp_2m, ..., or 'own' for the one that the model comes with. Default: one that suits the
-    model's family."""
+    """Sampler: ddim, euler, dpmpp_2m, ..., or 'own' for the sampler in the model's files. Default: a sampler that
+    suits the model's family."""
     tiling: Annotated[bool, FlagSpelling("vae-tiling")] = False
-    """Decode images that are larger than the model's native size in overlapping tiles, which takes less memory and more
+    """Decode images that are larger than the model's native size in overlapping tiles. Tiles take less memory and more
     time."""
     adapter: Annotated[str, FlagSpelling("ip-adapter")] = ""
     """Weight file, directory or hub id of an IP-Adapter."""
@@ -212,17 +212,13 @@ class ModelSettings:
     """How often a refused image is drawn again before the answer is 422."""
 
     def largest_batch(self, companions: int = 1) -> int:
-        """Return the most images of the model's own size in a run.
-
-        Args:
-            companions: See ``Loaded.bit_exact_batch_size``.
-        """
+        """How often a refused image is drawn again before the answer is 422."""
         if companions == 1 or self.batching is Batching.MERGE:
             return self.max_batch or _USUAL_BATCH
         return min(companions, self.max_batch or companions)
 
     def others(self, names: Sequence[str]) -> tuple[ModelSettings, ...]:
-        """Return the settings of other models in the same server, without those that apply to this model alone."""
+        """Return settings of other models in the same server, without those that apply to this model alone."""
         shared = replace(
             self,
             model_id="",

@@ -1,6 +1,6 @@
 """Load models from settings, and keep them in memory within a limit of bytes.
 
-A model is ready only after it made an image or text; one that cannot fails at the start.
+A model is ready only after it has made an image or a text. A model that cannot make one fails at the start.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 _MIB = 2**20
 _GPU_DRIVERS = ("nvidiactl", "kfd", "dxg")
-"""Files in /dev of NVIDIA's driver, AMD's, and Windows's for its Linux."""
+"""Files in /dev of three drivers: NVIDIA's, AMD's, and Windows's for its Linux."""
 
 
 def load_models(
@@ -42,10 +42,10 @@ def load_models(
     """Load several models.
 
     Args:
-        memory_mib: Most memory of the loaded models; 0: no limit.
+        memory_mib: Most memory of the loaded models. 0: no limit.
 
     Raises:
-        ModelLoadError: A model cannot be loaded; the message names it and says what to do.
+        ModelLoadError: A model cannot be loaded. The message has its name and the next step.
     """
     for each in settings:
         sources.check(each)
@@ -53,7 +53,7 @@ def load_models(
         settings = [replace(each, threads=each.threads or count_cores()) for each in settings]
     found = ModelCache([TriedLoad(each, stopping) for each in settings], memory_mib * 2**20, _give_back)
     gc.collect()
-    # Otherwise the garbage collector would walk through all of a model's parts again and again: some percent
+    # Otherwise the garbage collector would search all parts of a model again and again, which takes some percent
     # of a small model's time.
     gc.freeze()
     atexit.register(gc.unfreeze)  # libraries complain of what is left when the interpreter ends
@@ -61,7 +61,7 @@ def load_models(
 
 
 class TriedLoad:
-    """Loads a model, and tries it the first time; a model too large for its device is then moved there in parts."""
+    """Loads a model, and tries it the first time. A model too large for its device is moved there in parts."""
 
     def __init__(self, settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) -> None:
         self._settings, self._stopping = settings, stopping
@@ -71,7 +71,7 @@ class TriedLoad:
         """Return the model.
 
         Raises:
-            ModelLoadError: It cannot be loaded, or fails at something that it offers.
+            ModelLoadError: The model cannot be loaded, or fails at something that it offers.
         """
         model = load(self._settings, self._stopping)
         if self.result is not None:
@@ -83,7 +83,8 @@ class TriedLoad:
             if not model.on_gpu or self._settings.offload is not Offload.AUTO:
                 raise
         logger.warning(
-            "the whole model does not fit the GPU with an image", extra={"model": self._settings.model}
+            "the GPU has too little memory for the whole model and one image",
+            extra={"model": self._settings.model},
         )
         self._settings = replace(self._settings, offload=Offload.ON)
         del model
@@ -103,7 +104,7 @@ def _give_back() -> None:
 
 
 def find_gpus(settings: ModelSettings) -> tuple[str, ...]:
-    """Return the GPUs for a model's replicas; none if it runs on the processor, or on a named GPU."""
+    """Return the GPUs for a model's replicas. The result is empty for a processor or a named GPU."""
     if settings.device not in ("auto", "cuda") or not any(
         Path("/dev", each).exists() for each in _GPU_DRIVERS
     ):
@@ -117,10 +118,10 @@ def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) 
     """Load the model of ``settings``, or index the images.
 
     Raises:
-        ModelLoadError: It cannot be loaded; the message names it and says what to do.
+        ModelLoadError: The model cannot be loaded. The message has its name and the next step.
     """
     sources.check(settings)
-    # torch takes seconds to import: only after the port is open, and never for --help.
+    # Imported here, after the port is open, because torch takes seconds to import. --help never needs it.
     if sources.is_library(settings.model):
         from pcevolve_server.library import loading as libraries
 
@@ -140,12 +141,12 @@ def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) 
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """A model's description for callers and the queue, whether in memory or not.
+    """A model's description for callers and the queue, whether the model is in memory or not.
 
     Attributes:
-        info: Its abilities, with the most pixels of a run and of an image on its device.
-        bit_exact_batch_size: As of the model.
-        fixed_cost_batches: As of the model.
+        info: The model's abilities, with the most pixels of a run and of an image on its device.
+        bit_exact_batch_size: See ``Loaded``.
+        fixed_cost_batches: See ``Loaded``.
     """
 
     info: ModelInfo
@@ -154,14 +155,14 @@ class ModelDescription:
 
     @classmethod
     def of(cls, model: Model, trial: TrialResult | None = None) -> ModelDescription:
-        """Describe a model, by its trial if there was one."""
+        """Describe a model, with the results of its trial, if any."""
         if trial is None:
             return cls(model.info, model.bit_exact_batch_size, model.fixed_cost_batches)
         info = model.info.model_copy(update={"exact": trial.exact, "batch_pixels": trial.batch_pixels})
         return cls(info, trial.bit_exact_batch_size, model.fixed_cost_batches)
 
     def within(self, batch_pixels: int | None = None, max_pixels: int | None = None) -> ModelDescription:
-        """Return the description with limits no higher than these."""
+        """Return the description with limits that are no higher than these."""
         changes = {
             name: bound if before is None else min(before, bound)
             for name, before, bound in (
@@ -182,7 +183,7 @@ class ModelDescription:
 
 
 class ModelCache:
-    """Models; each batch runs on the one that its recipe names. Used from one thread only."""
+    """Models. Each batch runs on the model that its recipe names. Used from one thread only."""
 
     def __init__(
         self,
@@ -190,16 +191,16 @@ class ModelCache:
         most_bytes: int = 0,
         tidy: Callable[[], object] = gc.collect,
     ) -> None:
-        """Load every model once, so that errors show at the start, and their abilities are known.
+        """Load every model once, so that errors appear at the start, and the models' abilities are known.
 
         Args:
-            loads: A loader for each model; the first model is the default.
-            most_bytes: Most bytes of the loaded models; 0: no limit. A model's size is known only after its
-                first load, so that there may be one more until then.
+            loads: A loader for each model. The first model is the default.
+            most_bytes: Most bytes of the loaded models. 0: no limit. A model's size is known only after its first load,
+                so until then one more model may be in memory.
             tidy: Releases the memory of dropped models.
 
         Raises:
-            ModelLoadError: A model cannot be loaded, has another's name, or is larger than the limit.
+            ModelLoadError: A model cannot be loaded, has another model's name, or is larger than the limit.
         """
         self._most, self._tidy = most_bytes, tidy
         self._loads: dict[str, Callable[[], Model]] = {}
@@ -222,20 +223,20 @@ class ModelCache:
         return sum(self._bytes[name] for name in self._held)
 
     def run(self, works: Sequence[Work], is_cancelled: IsCancelled = never_cancelled) -> list[Made]:
-        """Run a batch on its model, in as many runs as the memory needs; load the model first if it was dropped.
+        """Run a batch on its model, in as many runs as the memory requires. Load the model first if it was dropped.
 
         Raises:
             MemoryExceededError: One image does not fit the device.
-            EngineLostError: The device failed for good.
+            EngineLostError: The device has failed for good.
         """
         try:
             return self._run(works[0].recipe.model or next(iter(self._described)), works, is_cancelled)
         except Exception as error:
-            # The failure may show in a run, while a model is loaded again, or when memory is released.
+            # The failure may appear in a run, while a model is loaded again, or when memory is released.
             if not faults.is_device_lost(error):
                 raise
             logger.exception("the device failed")
-            raise EngineLostError("the device failed, and will fail again: start the server anew") from None
+            raise EngineLostError("the device failed, and will fail again: restart the server") from None
 
     def _run(self, name: str, works: Sequence[Work], is_cancelled: IsCancelled) -> list[Made]:
         model, made, most = self._find(name), list[Made](), len(works)
@@ -251,7 +252,7 @@ class ModelCache:
         return made
 
     def _attempt(self, model: Model, works: Sequence[Work], is_cancelled: IsCancelled) -> list[Made] | None:
-        """Return a model's results; None if the memory was too small, after releasing it: no frame is kept."""
+        """Return a model's results. If memory was too small, release it and return None; no frame is kept."""
         try:
             return perform(model, works, is_cancelled)
         except Exception as error:
@@ -266,22 +267,22 @@ class ModelCache:
         return max(1, most // recipe.pixels)
 
     def _lower_bound(self, name: str, works: Sequence[Work]) -> None:
-        """Lower the limit after works did not fit together; texts, which have any length, do not change it.
+        """Lower the limit after works did not fit together. Texts, which have any length, do not change it.
 
         Raises:
-            MemoryExceededError: There was only one.
+            MemoryExceededError: There was only one work.
         """
         recipe, described = works[0].recipe, self._described[name]
         pixels = recipe.pixels if isinstance(recipe, Recipe) else 0
         facts = {"model": name, "images": len(works), "pixels": pixels * len(works)}
-        logger.warning("the device's memory did not suffice for a run", extra=facts)
+        logger.warning("the device had too little memory for a batch", extra=facts)
         if len(works) > 1:
             if pixels:
                 lower = described.within(batch_pixels=len(works) // 2 * pixels)
                 if (
                     lower.info.exact == "alone"
                 ):  # requests are cut otherwise than before, which may show in their bits
-                    logger.warning("exact is withdrawn", extra={"model": name})
+                    logger.warning("exact repetition is no longer offered", extra={"model": name})
                     lower = replace(lower, info=lower.info.model_copy(update={"exact": "no"}))
                 self._described[name] = lower
             return
@@ -298,7 +299,7 @@ class ModelCache:
         if self._most and size > self._most:
             need = -(-size // _MIB)
             raise ModelLoadError(
-                f"the model {name} takes {need} MiB: raise --model-memory-mib or leave it out"
+                f"the model {name} takes {need} MiB: raise --model-memory-mib, or leave the model out"
             )
         self._loads[name], self._bytes[name] = load, size
         self._drop_for(size)

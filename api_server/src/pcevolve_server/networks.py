@@ -24,15 +24,15 @@ from pcevolve_server.model_settings import Attention, Precision
 from pcevolve_server.work import IsCancelled, never_cancelled
 
 _NATIVE = "amx_bf16"
-"""Matrix units of a processor: without them bfloat16 is slower than float32 (docs/server.md)."""
+"""Matrix units of a processor. Without them, bfloat16 is slower than float32 (docs/server.md)."""
 _DTYPES = {Precision.FLOAT32: torch.float32, Precision.BFLOAT16: torch.bfloat16}
 
 
 def gpu_dtype(wanted: Precision, *, brain: bool = False) -> torch.dtype:
-    """Return the type of a whole model on a GPU: float16 by default.
+    """Return the type of a whole model on a GPU. The default is float16.
 
     Args:
-        brain: Whether ``auto`` is bfloat16, on GPUs that have it.
+        brain: Whether ``auto`` means bfloat16, on GPUs that have it.
     """
     if brain and wanted is Precision.AUTO and torch.cuda.is_bf16_supported(including_emulation=False):
         return torch.bfloat16
@@ -52,7 +52,7 @@ def cpu_dtype(wanted: Precision) -> torch.dtype:
 
 
 def find_device(name: str) -> torch.device:
-    """Return the device of a name; for ``auto`` the best one.
+    """Return the device of a name. ``auto`` means the best device.
 
     Raises:
         ModelLoadError: There is no such device.
@@ -70,14 +70,14 @@ def find_device(name: str) -> torch.device:
 
 
 def compute_alike(device: torch.device) -> None:
-    """Let a GPU's libraries choose kernels that give the same result for the same request, where there are any."""
+    """Let a GPU's libraries choose kernels that give the same result for the same request, if such kernels exist."""
     if device.type != "cuda":
         return
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = True
     torch.use_deterministic_algorithms(True, warn_only=True)
-    # By default each new tensor would be filled with NaN first.
+    # By default, each new tensor would be filled with NaN first.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
@@ -90,7 +90,7 @@ _KERNELS = {
 
 
 def attend_by(wanted: Attention) -> AbstractContextManager[None]:
-    """Compute attention by chosen kernels in the with block, and by PyTorch's plain ones where these cannot."""
+    """Compute attention by chosen kernels in the with block. Where these cannot run, PyTorch's plain kernels do."""
     if wanted is Attention.AUTO:
         return nullcontext()
     kernels: AbstractContextManager[None] = sdpa_kernel(
@@ -105,10 +105,10 @@ def list_gpus() -> tuple[str, ...]:
 
 
 def quieten(*more: ModuleType) -> None:
-    """Stop the libraries from quoting prompts in warnings and drawing progress bars into the JSON log.
+    """Stop the libraries from quoting prompts in warnings, and from drawing progress bars into the JSON log.
 
     Args:
-        more: ``logging`` modules of other libraries, like that of transformers.
+        more: ``logging`` modules of other libraries, with the functions of transformers' module.
     """
     for log in (transformers.utils.logging, *more):
         log.set_verbosity_error()
@@ -119,10 +119,10 @@ def quieten(*more: ModuleType) -> None:
 
 
 class Interrupter:
-    """Ends a run of networks within a step, by checking for cancellation before each of their blocks."""
+    """Ends a run of networks within a step: it checks for cancellation before each block of the networks."""
 
     def __init__(self, networks: Iterable[nn.Module]) -> None:
-        """Watch these networks from now on; one thread runs all of them."""
+        """Watch these networks from now on. One thread runs all of them."""
         self._is_cancelled: IsCancelled = never_cancelled
         for block in {block for network in networks for block in _list_blocks(network)}:
             block.register_forward_pre_hook(self._ask)
@@ -132,10 +132,10 @@ class Interrupter:
         """Check ``is_cancelled`` in the with block.
 
         Args:
-            slow: Whether one attention may take many seconds; it is then checked within them, too.
+            slow: Whether one attention may take many seconds. In that case, it is also checked within attention.
 
         Raises:
-            AbandonedError: Raised inside the running network when it is cancelled.
+            AbandonedError: The run was cancelled. Raised inside the running network.
         """
         self._is_cancelled = is_cancelled
         try:
@@ -151,12 +151,12 @@ class Interrupter:
 
 
 _QUERIES: Final = 2048
-"""Queries of attention at a time; a multiple of the PyTorch kernel's block, so that the result has the same bits."""
+"""Queries of attention at a time. A multiple of the PyTorch kernel's block, so that the result has the same bits."""
 _SDPA_ARGUMENTS: Final = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
 
 
 class _AttentionInPieces(TorchFunctionMode):
-    """Computes attention without a mask for some queries at a time, and checks for cancellation before each.
+    """Computes attention without a mask for some queries at a time, and checks for cancellation before each part.
 
     For an image of 2048 x 2048 pixels, one attention takes a processor a minute.
     """
@@ -180,7 +180,7 @@ class _AttentionInPieces(TorchFunctionMode):
 
 
 def _list_blocks(network: nn.Module) -> Iterator[nn.Module]:
-    """Yield the parts of a network that run one after the other; each of them is fast."""
+    """Yield the parts of a network that run one after the other. Each part is fast."""
     for module in network.modules():
         if isinstance(module, nn.ModuleList):
             yield from (each for each in module if each is not None and any(True for _ in each.children()))
@@ -192,7 +192,7 @@ def weight(network: nn.Module) -> int:
 
 
 def give_back() -> None:
-    """Release the memory of dropped networks: glibc keeps blocks below 32 MiB, as most weights are."""
+    """Release the memory of dropped networks. glibc keeps blocks below 32 MiB, and most weights are smaller."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc alone has it

@@ -1,4 +1,4 @@
-"""One server process, put together here: socket, app, uvicorn."""
+"""One server process: connects socket, app and uvicorn."""
 
 import atexit
 import logging
@@ -25,18 +25,18 @@ logger = logging.getLogger(__name__)
 
 _KEEP_ALIVE_SECONDS = 75
 _FAILING_SECONDS = 5.0
-"""Time to answer waiting callers after the model failed; then the process's supervisor restarts it."""
+"""Time to answer waiting callers after the model failed. Then the process's supervisor restarts it."""
 _STALL_SECONDS = 60.0
-"""Time without progress after which the kernel closes a connection; a slow peer is fine."""
+"""Time without any progress after which the kernel closes a connection. A slow peer keeps its connection."""
 _BACKLOG = 128
-"""Connections that wait to be accepted; asyncio accepts all of them at once, before any is counted."""
+"""Connections that wait to be accepted. asyncio accepts all of them at once, before any is counted."""
 
 
 class _Server(uvicorn.Server):
     """A server that stops in order and in time.
 
-    First it is not ready, then it has no listener, and at the deadline the process ends even if something
-    runs.
+    First it stops being ready. Then it closes the listener. At the deadline the process ends, even if requests are
+    running.
     """
 
     def __init__(self, config: uvicorn.Config, settings: Settings, on_stop: Callable[[], None]) -> None:
@@ -46,17 +46,17 @@ class _Server(uvicorn.Server):
         self.failure: BaseException | None = None
 
     def stopping(self) -> bool:
-        """True if the process was told to stop; a model that takes long to load checks it."""
+        """True if the process has to stop. A model that takes long to load checks this."""
         return self._closes_at is not None
 
     def fail(self, failure: BaseException) -> None:
-        """Stop after the model failed; an error because the process is stopping is no failure."""
+        """Stop after the model failed. An error that the stopping itself caused is no failure."""
         if not self.stopping():
             self.failure = failure
         self._leave(0.0, _FAILING_SECONDS)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; a second signal, or Ctrl-C, closes the listener at once."""
+        """Stop. A second signal, or Ctrl-C, closes the listener at once."""
         waits = sig == signal.SIGTERM and not self.stopping()
         self._leave(self._settings.drain_seconds if waits else 0.0, self._settings.shutdown_seconds)
 
@@ -76,13 +76,13 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def _end(self) -> None:
-        logger.warning("the time to stop in is over: what still runs is cut off")
+        logger.warning("the shutdown time is over: running requests are ended")
         for child in multiprocessing.active_children():
             child.kill()
         self.exit()
 
     def exit(self) -> None:
-        """End the process here: Python would need seconds to unload torch, perhaps beyond a supervisor's deadline."""
+        """End the process here. Python would need seconds to unload torch, perhaps beyond a supervisor's deadline."""
         logs.flush()
         sys.stdout.flush()
         os._exit(0 if self.failure is None else _explain(self.failure).exit_code)
@@ -92,10 +92,10 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
-        opening: Loads the model; by default the one of the settings, on their engine.
+        opening: Loads the model. The default is the model of the settings, on their engine.
 
     Raises:
-        BindError: The address cannot be listened on.
+        BindError: The server cannot listen on the address.
         ModelLoadError: The model failed to load.
         EngineLostError: The model's device or cluster failed.
     """
@@ -138,7 +138,7 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Listen on an address; port 0 takes any free port.
+    """Listen on an address. Port 0 takes any free port.
 
     Raises:
         BindError: The address cannot be used.
@@ -149,7 +149,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         why = f"{error.strerror}: choose another --port or --host"
         raise BindError(f"cannot listen on {host}:{port}: {why}") from error
-    # Connections inherit both options. Head and body of an answer are written separately: without TCP_NODELAY
+    # Connections inherit both options. uvicorn writes head and body of an answer separately: without TCP_NODELAY,
     # the body would wait 40 ms for the peer's delayed acknowledgement of the head.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux alone has it

@@ -1,8 +1,7 @@
-"""The server's settings, each declared once: type, limits, default, and its help as the text below it.
+"""The server's settings. Each is declared once: type, limits, default, and its help as the text below it.
 
-``cli`` makes flags and variables of settings with a text.
-
-API keys come from a file or the environment, never from the command line.
+``cli`` makes flags and variables of the settings with a text. API keys come from a file or the environment, never
+from the command line.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class Key:
 
     Attributes:
         secret: The key that the caller sends.
-        name: The caller's name in logs; names take turns at the model.
+        name: The caller's name in logs. Callers with different names take turns at the model.
     """
 
     secret: str = field(repr=False)
@@ -66,7 +65,7 @@ class Key:
         """Refuse a key that can be guessed.
 
         Raises:
-            SettingsError: It is too short.
+            SettingsError: The key is too short or not ASCII, or its name is invalid.
         """
         if len(self.secret) < MIN_KEY_CHARS or not self.secret.isascii():
             raise SettingsError(f"an API key must have at least {MIN_KEY_CHARS} ASCII characters")
@@ -76,19 +75,19 @@ class Key:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=DECLARED)
 class Settings:
-    """Everything about one server process.
+    """All settings of one server process.
 
     Attributes:
-        model: The model for requests that name none.
+        model: The model of requests that name none.
         others: More models, which requests have to name.
-        keys: Keys of the callers; empty: anybody, on loopback only.
+        keys: Keys of the callers. Empty: anybody may use the server, on loopback only.
     """
 
     model: ModelSettings = DEFAULT_MODEL
     others: tuple[ModelSettings, ...] = ()
     model_memory_mib: Annotated[int, Field(ge=0, le=2**24)] = 0
-    """Limit on the weights of all loaded models; a model that does not fit is loaded when a request asks for it. 0:
-    keep all models loaded."""
+    """Limit on the weights of all loaded models. A model that does not fit is loaded when a request needs it. 0: keep
+    all models loaded."""
     keys: tuple[Key, ...] = ()
     host: str = "127.0.0.1"
     """Address to listen on. Any other than loopback requires a key."""
@@ -112,29 +111,30 @@ class Settings:
     default_guidance: Annotated[float | None, Field(ge=0, le=limits.MAX_GUIDANCE)] = None
     """Guidance scale for requests that do not give one. Default: the model's recommended value."""
     queue_megapixel_steps: Annotated[float, Field(gt=0, le=10**9)] = 200_000
-    """Limit on queued work, in millions of pixels times steps; beyond it the answer is 429. A token of a text counts as
-    one step of 64 x 64 pixels."""
+    """Limit on queued work, in millions of pixels times steps. Beyond the limit the answer is 429. A token of a text
+    counts as one step of 64 x 64 pixels."""
     queue_megapixel_steps_per_key: Annotated[float, Field(gt=0, le=10**9)] = 100_000
-    """The same limit for the queued work of one key. It bounds a key's share of the queue; it is not a quota."""
+    """The same limit for the queued work of one key. It bounds the key's share of the queue, and is not a quota."""
     stall_seconds: Annotated[float, Field(ge=0, le=10**6)] = 600
     """If a batch makes no progress for this long, its device is considered hung, and the server (or the replica's
     process) exits. 0: never."""
     deadline_seconds: Annotated[float, Field(ge=0, le=10**6)] = 3600
-    """Longest time until an answer; after it the answer is 503. 0: no limit."""
+    """Longest time until an answer. After this time the answer is 503. 0: no limit."""
     max_pixels: Annotated[int, Field(ge=64, le=_MOST_PIXELS)] = 2048 * 2048
     """Largest image in a request or an answer, in pixels."""
     max_connections: Annotated[int, Field(ge=1, le=10_000)] = 256
-    """Limit on open connections; beyond it the answer is 503."""
+    """Limit on open connections. Beyond the limit the answer is 503."""
     header_seconds: Annotated[float, Field(ge=0.1, le=600)] = 10
-    """Longest time for a request's headers to arrive; after it the connection is closed."""
+    """Longest time for a request's headers to arrive. After this time the connection is closed."""
     body_seconds: Annotated[float, Field(ge=0.1, le=600)] = 30
-    """Longest time for a request's body to arrive, plus one second for each 64 KiB; after it the answer is 408."""
+    """Longest time for a request's body to arrive, plus one second for each 64 KiB. After this time the answer is
+    408."""
     max_buffered_mib: Annotated[int, Field(ge=-(-limits.MAX_REQUEST_BYTES // 2**20), le=2**20)] = 128
-    """Limit on the bodies of all open requests together; beyond it the answer is 429."""
+    """Limit on the bodies of all open requests together. Beyond the limit the answer is 429."""
     shutdown_seconds: Annotated[int, Field(ge=1, le=3600)] = 30
     """Time from SIGTERM until the process exits, even if requests are still running."""
     drain_seconds: Annotated[float, Field(ge=0, le=3600)] = 0
-    """The part of --shutdown-seconds during which new requests are still accepted while /readyz says 'stopping', so
+    """The part of --shutdown-seconds during which /readyz answers 'stopping' and new requests are still accepted, so
     that a load balancer can notice."""
 
     @property
@@ -144,26 +144,27 @@ class Settings:
 
     @property
     def device_names(self) -> tuple[str, ...]:
-        """The named GPUs."""
         return tuple(each.strip() for each in self.devices.split(",") if each.strip())
 
     def __post_init__(self) -> None:
         """Refuse unsafe settings.
 
         Raises:
-            SettingsError: Anyone on the network could use the server, or the engine has no replicas.
+            SettingsError: Anyone on the network could use the server, or settings contradict each other.
         """
         if self.replicas > 1 and self.engine is EngineKind.THREAD:
-            raise SettingsError("--replicas needs --engine processes or ray: a thread is one replica")
+            raise SettingsError(
+                "--replicas needs --engine processes or ray: the thread engine has one replica"
+            )
         if self.devices and self.engine is not EngineKind.PROCESSES:
             raise SettingsError("--devices needs --engine processes: Ray assigns the GPUs itself")
         if (self.max_replicas or self.ray_address) and self.engine is not EngineKind.RAY:
             raise SettingsError("--max-replicas and --ray-address need --engine ray")
         if self.max_replicas and not 0 < self.replicas <= self.max_replicas:
-            raise SettingsError("--max-replicas needs --replicas, and must not be smaller")
+            raise SettingsError("--max-replicas needs --replicas, and must not be less than --replicas")
         if self.drain_seconds >= self.shutdown_seconds:
             raise SettingsError(
-                "--drain-seconds must be less than --shutdown-seconds, of which they are a part"
+                "--drain-seconds must be less than --shutdown-seconds, which includes the drain"
             )
         if not self.keys and not is_loopback(self.host):
             raise SettingsError(
@@ -183,9 +184,9 @@ def is_loopback(host: str) -> bool:
 
 
 def read_keys(path: Path | None, environment: str) -> tuple[Key, ...]:
-    """Return the keys in ``path`` if given, else the one in the environment's value, if any.
+    """Return the keys in ``path`` if it is given, otherwise the key in the environment's value, if any.
 
-    A line of the file is a key, or a name and a key; empty lines and those that begin with # are skipped.
+    A line of the file is a key, or a name and a key. Empty lines and lines that begin with # are skipped.
 
     Raises:
         SettingsError: Both are given, a key or name is invalid or repeated, or the file is missing, empty or

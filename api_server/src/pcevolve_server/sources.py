@@ -31,7 +31,7 @@ def check(settings: ModelSettings) -> None:
     """Fail early if loading by the model libraries would fail anyway.
 
     Raises:
-        ModelLoadError: There is no such directory, or a hub id is not cached and must not be downloaded.
+        ModelLoadError: The directory does not exist, or a hub id is not cached and must not be downloaded.
     """
     if is_library(settings.model):
         library_folder(settings.model)
@@ -46,8 +46,8 @@ def check(settings: ModelSettings) -> None:
     if is_checkpoint(settings.model):
         if Path(locate(settings.model)).suffix != _SAFE and not settings.allow_pickle:
             raise ModelLoadError(
-                f"cannot load the model {settings.model}: it is no {_SAFE} file, and reading it could run code; if you"
-                " trust who made it, --allow-pickle"
+                f"cannot load the model {settings.model}: it is not a {_SAFE} file, so reading it"
+                " could run code: if you trust its author, add --allow-pickle"
             )
         return
     file = "config.json" if is_text(settings.model) else "model_index.json"
@@ -73,7 +73,7 @@ def check_names(settings: Sequence[ModelSettings]) -> None:
 
     Raises:
         SettingsError: Two models have the same name.
-        ModelLoadError: There is no such directory.
+        ModelLoadError: A directory does not exist.
     """
     names = Counter(identify(each) for each in settings)
     for name, count in names.items():
@@ -84,17 +84,14 @@ def check_names(settings: Sequence[ModelSettings]) -> None:
 
 
 def is_library(name: str) -> bool:
-    """True if a name from the command line is that of a folder of images."""
     return name.startswith(LIBRARY)
 
 
 def is_text(name: str) -> bool:
-    """True if a name from the command line is that of a language model."""
     return name.startswith(TEXT)
 
 
 def is_bundled_text(name: str) -> bool:
-    """True if a name from the command line is that of the bundled language model."""
     return name == TEXT + BUNDLED
 
 
@@ -119,7 +116,7 @@ def locate(name: str) -> str:
     """Return the directory, checkpoint or hub id behind a name from the command line.
 
     Raises:
-        ModelLoadError: The name must be a directory or a file, and there is none.
+        ModelLoadError: The name can only be a directory or a file, and neither exists.
     """
     if name in (BUNDLED, BUNDLED_TEXT):
         return str(resources.files("pcevolve_server") / name)
@@ -129,7 +126,7 @@ def locate(name: str) -> str:
     if path.is_file():
         if path.suffix not in _CHECKPOINTS:
             raise ModelLoadError(
-                f"{name} is a file, and none with a model's weights: {', '.join(_CHECKPOINTS)}"
+                f"{name} is a file, but not a file with a model's weights: {', '.join(_CHECKPOINTS)}"
             )
         return str(path)
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or path.suffix in _CHECKPOINTS:
@@ -168,6 +165,6 @@ def identify(settings: ModelSettings) -> str:
 
 
 def folder_name(path: Path) -> str:
-    """Return the name of a model's directory; in the hub's cache the model's id instead of its revision."""
+    """Return the name of a model's directory. In the hub's cache, return the model's id instead of its revision."""
     owner, *rest = path.parent.parent.name.split("--")
     return "/".join(rest) if path.parent.name == "snapshots" and owner == "models" and rest else path.name

@@ -1,6 +1,6 @@
 """Spans for OpenTelemetry, if they are collected: of requests, their waits, their runs, and the encoding of images.
 
-They hold names, numbers and ids: no prompt, image or key, and no caller's path or query.
+Spans contain names, numbers and ids, but no prompt, image or key, and no caller's path or query.
 """
 
 import os
@@ -28,7 +28,7 @@ _tracer = trace.get_tracer("pcevolve_server")
 
 
 def configure() -> None:
-    """Start to export if the environment names a collector; OpenTelemetry's own variables configure it.
+    """Start to export if the environment names a collector. OpenTelemetry's own variables configure the export.
 
     Raises:
         SettingsError: A collector is named, and the exporter is not installed.
@@ -51,7 +51,7 @@ def configure() -> None:
 
 
 def open_span(name: str) -> AbstractContextManager[Span]:
-    """Return a span of a part of the current request; its errors are not recorded, as they may quote the caller."""
+    """Return a span of a part of the current request, without errors, which may quote the caller."""
     return _tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False)
 
 
@@ -63,7 +63,7 @@ def get_span() -> Span:
 def record_run(
     waited: Iterable[tuple[Span, float]], started: float, images: int, stages: Mapping[str, float]
 ) -> None:
-    """Add spans of a finished batch to each request that had images in it.
+    """Add spans of a finished batch to each request that had images in the batch.
 
     Args:
         waited: Spans of requests, and the start of their waits, on the clock of ``time.monotonic``.
@@ -85,11 +85,11 @@ def record_run(
 
 @contextmanager
 def trace_request(scope: Scope) -> Iterator[None]:
-    """Give a request a span within its caller's trace; the span ends with route and status."""
+    """Give a request a span within its caller's trace. The span ends with route and status."""
     if scope["path"] in _UNTRACED:
         yield
         return
-    # Only this of the caller's headers: a version, two random numbers and flags.
+    # No other header of the caller is used. This one contains a version, two random numbers and flags.
     begun = TraceContextTextMapPropagator().extract(
         {"traceparent": Headers(scope=scope).get("traceparent", "")}
     )
@@ -101,7 +101,7 @@ def trace_request(scope: Scope) -> Iterator[None]:
             yield
         finally:
             method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
-            # The template, never the path itself: a path is a caller's text.
+            # The route's template, never the path itself, because a path is a caller's text.
             route, status = (
                 getattr(scope.get("route"), "path", "unmatched"),
                 scope["state"].get("status", _FAILED),

@@ -26,9 +26,9 @@ class TrialResult:
     """The result of a trial.
 
     Attributes:
-        batch_pixels: Most pixels of a run that fit the device's memory; None for texts.
+        batch_pixels: Most pixels of a run for which the device has memory. None for texts.
         exact: How exactly the same request is repeated.
-        bit_exact_batch_size: As of the model, unless the trial found a difference.
+        bit_exact_batch_size: The model's own value, unless the trial found a difference.
     """
 
     batch_pixels: int | None
@@ -37,14 +37,14 @@ class TrialResult:
 
 
 def try_out(model: Model, settings: ModelSettings, free: Callable[[], object] = lambda: None) -> TrialResult:
-    """Let a model make one of everything that it offers, measure its memory, and compare the results.
+    """Let a model make one output of each kind that it offers, measure its memory, and compare the results.
 
     Args:
         free: Releases the memory of a batch that did not fit.
 
     Raises:
-        DeviceMemoryError: Its device has no memory for one image of its own size.
-        ModelLoadError: It fails; the message says what may help.
+        DeviceMemoryError: The device has no memory for one image of the model's own size.
+        ModelLoadError: The model fails. The message names a possible remedy.
     """
     started, info, least = time.monotonic(), model.info, list[tuple[Work, object]]()
     for what, work in list_least_works(info):
@@ -67,7 +67,7 @@ def try_out(model: Model, settings: ModelSettings, free: Callable[[], object] = 
 
 
 def list_least_works(info: ModelInfo) -> Iterator[tuple[str, Work]]:
-    """Yield, for each thing that a model offers, its name and the smallest request for it."""
+    """Yield, for each kind of output that a model offers, a description and the smallest request for it."""
     if info.base_resolution is None:
         yield "writing a word", TextTask(TextRecipe(1, model=info.id), (("user", "A"),), 0)
         return
@@ -75,7 +75,7 @@ def list_least_works(info: ModelInfo) -> Iterator[tuple[str, Work]]:
     if "image-to-image" in info.pipelines:
         yield "varying an image", _task(info, 0, strength=0.5)
     if "ip-adapter" in info.pipelines:
-        yield "drawing by an image", _task(info, 0, strength=0.5, adapter_scale=0.5)
+        yield "drawing from an image prompt", _task(info, 0, strength=0.5, adapter_scale=0.5)
 
 
 def _task(
@@ -90,7 +90,7 @@ def _task(
 def find_fitting_batch(model: Model, images: int, free: Callable[[], object]) -> int:
     """Return how many images of a model's own size fit its device's memory: all, a half, a quarter and so on.
 
-    A run of one step takes as much memory as one of many.
+    A run of one step takes as much memory as a run of many.
     """
     while images > 1 and not _fits(model, images):
         free()
@@ -105,7 +105,7 @@ def _fits(model: Model, images: int) -> bool:
         except Exception as error:
             if not faults.is_out_of_memory(error):
                 raise ModelLoadError(
-                    f"cannot serve {model.info.id}: {images} images at a time fail: {_explain(error)}"
+                    f"cannot serve {model.info.id}: a batch of {images} images fails: {_explain(error)}"
                 ) from error
             return False
     return True
@@ -116,8 +116,8 @@ def find_exactness(
 ) -> tuple[Exactness, int]:
     """Return how exactly the same request is repeated, and how many tasks may share a run for that.
 
-    Everything that a model offers is made alone, together, and once more, on this device and with these
-    settings, and compared bit for bit.
+    Each kind of output is made alone, together and once more, on this device and with these settings. The results are
+    compared bit for bit.
 
     Args:
         least: Works, and their results.
@@ -128,10 +128,12 @@ def find_exactness(
     if shared > 1:
         if all(_agree(model, _vary(work), shared) for work, _ in least):
             return "shared", model.bit_exact_batch_size
-        logger.warning("images that share a run differ: each request runs alone", extra=facts)
+        logger.warning(
+            "images made in a batch differ from images made alone: each request runs alone", extra=facts
+        )
     if all(_spell(perform(model, [work])) == [answer] for work, answer in least):
         return "alone", 1
-    logger.warning("the same request gives other bytes again: nothing is exact", extra=facts)
+    logger.warning("a repeated request gives different bytes: no answer is exact", extra=facts)
     return "no", 1
 
 
@@ -161,9 +163,9 @@ def _explain(error: Exception) -> str:
     said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     if isinstance(error, NotFiniteError):
         return (
-            "the image has values that are no numbers. Its networks overflow in this precision: --precision bfloat16 or"
-            " float32; or its weights, mostly the autoencoder's (vae), are damaged"
+            "the image has values that are not numbers. Either the networks overflow in this precision: try --precision"
+            " bfloat16 or float32. Or weights are damaged, most often those of the autoencoder (vae)"
         )
     if faults.is_out_of_memory(error):
-        return f"the memory does not suffice. On a GPU, --offload on needs less of it; --precision decides, too. {said}"
+        return f"the device has too little memory. On a GPU, --offload on needs less; --precision may help. {said}"
     return said

@@ -1,4 +1,4 @@
-"""Models and their work: images and texts to make; imports no model library."""
+"""Models and their work: images and texts to make. Imports no model library."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:  # NumPy takes a tenth of a second to import
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings that all images of one batch share; equal recipes may share a batch.
+    """Settings that all images of one batch share. Equal recipes may share a batch.
 
     Attributes:
-        strength: Share of the noise schedule that a variation runs through; ``None`` for a new image.
-        adapter_scale: Weight of the image prompt; ``None`` runs without the adapter.
-        scheduler: ``None`` takes the model's recommended one.
-        model: Id of the model, if there are several; empty: the first.
+        strength: Share of the noise schedule that a variation runs through. ``None`` for a new image.
+        adapter_scale: Weight of the image prompt. ``None`` runs without the adapter.
+        scheduler: ``None`` takes the model's recommended scheduler.
+        model: Id of the model, if there are several. Empty: the first.
     """
 
     width: int
@@ -52,7 +52,7 @@ class Recipe:
 
     @property
     def cost(self) -> int:
-        """About the pixels of an image times the denoiser's runs: its cost in the queue."""
+        """Cost of an image in the queue: its pixels, times about the number of runs of the denoiser."""
         return self.pixels * max(1, math.ceil(self.steps * (1 if self.strength is None else self.strength)))
 
 
@@ -61,8 +61,8 @@ class Task:
     """One image to make.
 
     Attributes:
-        image: The image that a variation starts from.
-        caller: The caller; a model caches prompts and images for each caller alone.
+        image: The image from which a variation starts.
+        caller: The caller. A model caches prompts and images of each caller separately.
     """
 
     recipe: Recipe
@@ -73,7 +73,7 @@ class Task:
     caller: str = field(default="", repr=False)
 
     def start(self) -> Image.Image:
-        """Return the image that a variation starts from, resized to the recipe's size.
+        """Return the image from which a variation starts, resized to the recipe's size.
 
         Raises:
             GenerationError: There is no image.
@@ -84,7 +84,7 @@ class Task:
         return self.image if self.image.size == size else self.image.resize(size, Image.Resampling.LANCZOS)
 
     def retry(self, attempt: int) -> Task:
-        """Return the same task with the seed of its ``attempt``-th retry, which depends on both alone."""
+        """Return the same task with the seed of its ``attempt``-th retry, which depends on seed and attempt alone."""
         digest = hashlib.sha256(f"retry:{self.seed}:{attempt}".encode()).digest()
         return replace(self, seed=int.from_bytes(digest[:4], "big"))
 
@@ -94,11 +94,11 @@ class Picture:
     """The result of a task.
 
     Attributes:
-        made: The image, or its pixels, uint8 ``(height, width, 3)``; ``None`` if the safety checker refused
-            every try.
-        cut_tokens: Tokens of the prompt beyond what the text encoder reads, dropped from its end.
-        refused: Tries that the safety checker refused.
-        seconds: Its share of the seconds of each stage of its run; empty if they are not measured.
+        made: The image, or its pixels, uint8 ``(height, width, 3)``. ``None`` if the safety checker refused every
+            try.
+        cut_tokens: Tokens of the prompt that the text encoder does not read. They are dropped from its end.
+        refused: Number of tries that the safety checker refused.
+        seconds: Its share of the seconds of each stage of its run. Empty if stages are not measured.
     """
 
     made: Image.Image | NDArray[np.uint8] | None
@@ -108,14 +108,14 @@ class Picture:
 
     @property
     def image(self) -> Image.Image | None:
-        """The image, made of pixels on request: meanwhile the model's thread can run the next batch."""
+        """The image. Pixels are converted on request, and meanwhile the model's thread can run the next batch."""
         if self.made is None or isinstance(self.made, Image.Image):
             return self.made
         return Image.fromarray(self.made)
 
 
 IsCancelled = Callable[[], bool]
-"""Returns whether a batch is cancelled, by its callers or its engine; called within its steps."""
+"""Returns whether the batch was cancelled, by its callers or its engine. Called within its steps."""
 
 
 def never_cancelled() -> bool:
@@ -123,14 +123,14 @@ def never_cancelled() -> bool:
 
 
 class Loaded(Protocol):
-    """A model in memory; used from one thread only."""
+    """A model in memory. Used from one thread only."""
 
     @property
     def info(self) -> ModelInfo: ...
 
     @property
     def bit_exact_batch_size(self) -> int:
-        """Number of tasks, or fewer, that can run together without changing each other's bits; 1 if they always do."""
+        """Up to this many tasks can run together without changing each other's bits. It is 1 if they always do."""
 
     @property
     def fixed_cost_batches(self) -> bool:
@@ -148,25 +148,25 @@ class Loaded(Protocol):
 class Generator(Loaded, Protocol):
     """A text-to-image and image-to-image model.
 
-    A task's picture depends on that task alone. In batches larger than ``bit_exact_batch_size`` it may change
-    by floating-point rounding when the size of the batch changes; for one size it has the same bits.
+    A task's picture depends on that task alone. If a batch is larger than ``bit_exact_batch_size``, a change of its
+    size may change the picture by floating-point rounding. Batches of one size give the same bits.
     """
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make images from prompts; the tasks share one recipe and the answer keeps their order.
+        """Make images from prompts, in the order of the tasks, which share one recipe.
 
         Raises:
-            AbandonedError: It was cancelled.
+            AbandonedError: The run was cancelled.
         """
 
     def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make variations of the tasks' images; otherwise as :meth:`create`."""
+        """Make variations of the tasks' images, like :meth:`create`."""
 
 
 def generate(
     generator: Generator, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled
 ) -> list[Picture]:
-    """Run one batch: new images or variations, as its recipe says."""
+    """Run one batch. Its recipe decides between new images and variations."""
     if tasks[0].recipe.strength is None:
         return generator.create(tasks, is_cancelled)
     return generator.vary(tasks, is_cancelled)
@@ -174,14 +174,14 @@ def generate(
 
 @dataclass(frozen=True)
 class TextRecipe:
-    """Settings that all completions of one batch share; equal recipes may share a batch.
+    """Settings that all completions of one batch share. Equal recipes may share a batch.
 
     Attributes:
         tokens: Most tokens of a completion.
         temperature: 0 always takes the likeliest token.
-        top_p: Tokens are drawn from the likeliest ones that together have this probability.
+        top_p: Tokens are drawn from the likeliest tokens that together have this probability.
         stops: Strings that end a completion, and are not part of it.
-        model: Id of the model; empty: the first.
+        model: Id of the model. Empty: the first.
     """
 
     tokens: int = 256
@@ -192,7 +192,7 @@ class TextRecipe:
 
     @property
     def cost(self) -> int:
-        """Most cost of a completion, as in ``Recipe.cost``: a token counts as a step of an image of 64 x 64 pixels."""
+        """Most cost of a completion, as in ``Recipe.cost``. A token costs a step of an image of 64 x 64 pixels."""
         return self.tokens * 64 * 64
 
 
@@ -217,10 +217,10 @@ class Completion:
 
     Attributes:
         text: The model's text, without its end mark.
-        finish: Whether it ended by itself, or reached the limit.
+        finish: Whether the text ended by itself, or reached the limit.
         prompt_tokens: Number of tokens read.
         tokens: Number of tokens written.
-        cut_tokens: Number of tokens dropped from the prompt's beginning, beyond the model's context.
+        cut_tokens: Number of tokens dropped from the prompt's beginning, because they exceed the model's context.
         seconds: Its share of the seconds of each stage of its run.
     """
 
@@ -238,10 +238,10 @@ class Writer(Loaded, Protocol):
     def write(
         self, tasks: Sequence[TextTask], is_cancelled: IsCancelled = never_cancelled
     ) -> list[Completion]:
-        """Write completions; the tasks share one recipe and the answer keeps their order.
+        """Write completions, in the order of the tasks, which share one recipe.
 
         Raises:
-            AbandonedError: It was cancelled.
+            AbandonedError: The run was cancelled.
         """
 
 
@@ -252,7 +252,7 @@ Model: TypeAlias = Generator | Writer
 
 
 def perform(model: Model, works: Sequence[Work], is_cancelled: IsCancelled = never_cancelled) -> list[Made]:
-    """Run one batch; its tasks share a recipe.
+    """Run one batch. Its tasks share a recipe.
 
     Raises:
         InvalidRequestError: The model does not make this kind of output.
@@ -263,11 +263,15 @@ def perform(model: Model, works: Sequence[Work], is_cancelled: IsCancelled = nev
         return [*model.write(texts, is_cancelled)]
     if images and hasattr(model, "create"):
         return [*generate(cast(Generator, model), images, is_cancelled)]
-    raise InvalidRequestError("model: it does not make what was asked for")
+    raise InvalidRequestError("model: this model does not make this kind of output")
 
 
 def stage_seconds(made: Sequence[Made]) -> dict[str, float]:
-    """Return the seconds of each stage of the run that made these results, which are all of its results."""
+    """Return the seconds of each stage of a run.
+
+    Args:
+        made: All results of the run.
+    """
     stages: dict[str, float] = {}
     for each in made:
         for stage, share in each.seconds.items():

@@ -1,4 +1,4 @@
-"""Ask a language model to vary a text: some words are replaced by blanks, which it fills in."""
+"""Ask a language model to vary a text: some words are replaced by blanks, which the model fills in."""
 
 BLANK = "_"
 INSTRUCTION = (
@@ -11,13 +11,13 @@ def question(prompt: str, blanked: str) -> str:
     """Return the question to a language model.
 
     Args:
-        prompt: What the text should be, as in the first request.
+        prompt: The prompt of the first request, which describes the text.
         blanked: The text in one line, with a ``BLANK`` for each missing word.
     """
     return f"{prompt}\n\n{INSTRUCTION}\n{blanked}"
 
 
 def parse_question(message: str) -> tuple[str, str] | None:
-    """Return the prompt and the blanked text of a ``question``; None for any other message."""
+    """Return the prompt and the blanked text of a ``question``. Return None for any other message."""
     prompt, found, blanked = message.partition(f"\n\n{INSTRUCTION}\n")
     return (prompt, blanked) if found else None

@@ -1,4 +1,4 @@
-"""The bundled generator's domains, as the API server lists them and the client knows them."""
+"""The bundled generator's domains. The API server lists them, and the client knows them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DOMAINS: Final = (
     "handwritten mark",
     "surface",
 )
-"""The only domains that the model draws: for another word it draws one of these, such as digits for ``histology``."""
+"""The only domains that the model draws. For any other word it draws one of these, such as digits for ``histology``."""
 
 
 def draws(domain: str, domains: tuple[str, ...] = DOMAINS) -> bool:

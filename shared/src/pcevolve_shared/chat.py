@@ -1,4 +1,4 @@
-"""The JSON of a chat with a language model, as in OpenAI's Chat Completions API; no I/O."""
+"""The JSON of a chat with a language model, as in OpenAI's Chat Completions API. No I/O."""
 
 from typing import Annotated, Literal
 
@@ -37,7 +37,7 @@ class StreamOptions(WireModel):
 class ChatRequest(WireModel):
     """``POST`` :data:`~pcevolve_shared.wire.CHAT`."""
 
-    model: Annotated[wire.Name | None, Field(description="Absent: the first that writes text.")] = None
+    model: Annotated[wire.Name | None, Field(description="Absent: the first model that writes text.")] = None
     messages: Annotated[
         tuple[ChatMessage, ...],
         # Fail fast: 64 KiB of wrong messages would give tens of thousands of errors.
@@ -57,12 +57,13 @@ class ChatRequest(WireModel):
         | None
     ) = None
     seed: Annotated[
-        wire.Seed | None, Field(description="Completion k takes (seed + k) mod 2**32. Absent: drawn.")
+        wire.Seed | None,
+        Field(description="Completion k gets the seed (seed + k) mod 2**32. Absent: drawn at random."),
     ] = None
     stream: Annotated[
         bool | None,
         Field(
-            description="Chunks as server-sent events. Texts are written in company, so each comes in one."
+            description="Answer with server-sent events. Texts are written in batches, so each text comes in one chunk."
         ),
     ] = None
     stream_options: StreamOptions | None = None
@@ -75,12 +76,12 @@ class ChatRequest(WireModel):
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """Return the strings that end a completion, and are not part of it."""
+        """Return the strings that end a completion and are not part of it."""
         return (self.stop,) if isinstance(self.stop, str) else self.stop or ()
 
 
 class ChatReply(WireModel):
-    """The model's reply; its length is bounded by its tokens."""
+    """The model's reply. The number of tokens bounds its length."""
 
     role: Literal["assistant"] = "assistant"
     content: str
@@ -95,7 +96,7 @@ class ChatChoice(WireModel):
 
 
 class Usage(WireModel):
-    """Numbers of tokens; the prompt's count once for all completions."""
+    """Numbers of tokens. The prompt's tokens count once for all completions."""
 
     prompt_tokens: _Count
     completion_tokens: _Count
@@ -103,7 +104,7 @@ class Usage(WireModel):
 
 
 class ChatResponse(WireModel):
-    """The answer; its completions are in the order of their seeds."""
+    """The answer. Its completions are in the order of their seeds."""
 
     id: wire.Name
     object: Literal["chat.completion"] = "chat.completion"
@@ -129,7 +130,7 @@ class ChunkChoice(WireModel):
 
 
 class ChatChunk(WireModel):
-    """A part of a streamed answer; a chunk without choices has the usage."""
+    """A part of a streamed answer. A chunk without choices has the usage."""
 
     id: wire.Name
     object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
@@ -140,7 +141,7 @@ class ChatChunk(WireModel):
 
     @classmethod
     def of(cls, whole: ChatResponse, with_usage: bool) -> tuple["ChatChunk", ...]:
-        """Return a whole answer as a stream: each completion, its end, and the usage if it was asked for."""
+        """Return a whole answer as a stream: each completion, its end, and the usage if it was requested."""
 
         def chunk(choices: tuple[ChunkChoice, ...], usage: Usage | None = None) -> ChatChunk:
             return cls(id=whole.id, created=whole.created, model=whole.model, choices=choices, usage=usage)

@@ -1,7 +1,7 @@
-"""Read what the container of a PNG, JPEG or WebP file declares, without decoding a pixel.
+"""Read the declarations of a PNG, JPEG or WebP container without decoding a pixel.
 
-Size and animation have to be known *before* a decoder allocates memory. Parsers of metadata are attack
-surface that this project does not need. So this module reads the containers by their specifications, and
+Size and animation have to be known *before* a decoder allocates memory. This project does not need metadata, and
+parsers of metadata are attack surface. This module therefore reads the containers by their specifications, and
 passes on only the bytes that pixels need.
 
 Sources: PNG (ISO/IEC 15948) section 5; JPEG (ITU-T T.81) annex B; WebP (RFC 9649) section 2.
@@ -20,17 +20,17 @@ Piece = TypeVar("Piece")
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PNG_PIXELS = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"}
 _JPEG_START_OF_FRAME = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-# Markers without a length: TEM, restarts and start. Restarts are allowed in scans only, the others nowhere
-# after the start.
+# Markers without a length: TEM, restarts and start. Restarts are allowed only in scans. The others are not
+# allowed after the start.
 _JPEG_NO_LENGTH = {0x01, *range(0xD0, 0xD9)}
 _JPEG_NO_FILLING = re.compile(rb"[^\xff]")
 # Stuffed zeros, fill bytes and restarts belong to a scan.
 _JPEG_SCAN_END = re.compile(rb"\xff(?=[^\x00\xff\xd0-\xd7])")
-# APP0 (JFIF) and APP14 (Adobe) say how to read the colours; the other APPn and comments are metadata.
+# APP0 (JFIF) and APP14 (Adobe) define how colours are read. The other APPn and comments are metadata.
 _JPEG_METADATA = {*range(0xE1, 0xEE), 0xEF, 0xFE}
-# Every scan of a progressive image costs a pass over all its pixels, and can be as short as ten bytes.
+# Every scan of a progressive image costs a pass over all pixels, and can be as short as ten bytes.
 _JPEG_MOST_SCANS = 64
-# Each segment costs a step here and in the decoder, and can be as short as four bytes: 16 MiB could hold
+# Each segment costs a step here and in the decoder, and can be as short as four bytes: 16 MiB could contain
 # millions.
 _MOST_SEGMENTS = 4096
 # Encoders split the pixels into chunks of as little as 256 bytes.
@@ -39,7 +39,7 @@ _WEBP_ANIMATED = 0x02
 
 
 class ImageError(ValueError):
-    """Raised for bytes that are not an image that the wire admits; the message holds nothing of the image."""
+    """The bytes are not an image that the wire admits. The message contains nothing of the image."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def media_type(data: bytes) -> MediaType:
     """Return the media type that the first bytes show.
 
     Raises:
-        ImageError: Neither PNG, JPEG nor WebP.
+        ImageError: The bytes are neither PNG, JPEG nor WebP.
     """
     if data.startswith(_PNG_SIGNATURE):
         return "image/png"
@@ -71,7 +71,7 @@ def read(data: bytes) -> Header:
     """Read the container of ``data``.
 
     Raises:
-        ImageError: Unknown format, damaged, truncated or animated.
+        ImageError: The format is unknown, or the image is damaged, truncated or animated.
     """
     readers = {"image/png": _read_png, "image/jpeg": _read_jpeg, "image/webp": _read_webp}
     try:
@@ -99,7 +99,7 @@ def _read_png(data: bytes) -> Header:
 
 
 def _png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield each chunk's type and its bytes, checksum included, up to IEND."""
+    """Yield each chunk's type and its bytes, including the checksum, up to IEND."""
     position, name = len(_PNG_SIGNATURE), b""
     while name != b"IEND":
         length, name = struct.unpack_from(">I4s", data, position)
@@ -135,7 +135,7 @@ def _read_jpeg(data: bytes) -> Header:
 
 
 def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield each segment's marker, start and end; a scan's entropy-coded data belongs to its segment."""
+    """Yield each segment's marker, start and end. A scan's entropy-coded data belongs to its segment."""
     position = 2
     while True:
         if data[position] != 0xFF:
@@ -173,7 +173,7 @@ def _read_webp(data: bytes) -> Header:
             raise ImageError("the image is animated")
         if name in _WEBP_SIZES:
             sizes.append(_WEBP_SIZES[name](body))
-    # The canvas and the frame inside it both declare a size: they must agree, so that the decoder has no
+    # The canvas and the frame inside it both declare a size. They must agree, so that the decoder has no
     # choice.
     if not sizes or len(set(sizes)) != 1:
         raise ImageError("the image is damaged")

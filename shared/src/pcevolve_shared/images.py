@@ -1,4 +1,4 @@
-"""The bounded image codec of the wire: bytes to clean RGB pixels and back; no files, no pickle.
+"""The bounded image codec of the wire: bytes to clean RGB pixels and back. No files, no pickle.
 
 The sender of an image is not trusted. Every bound is checked on the container before a pixel is decoded,
 metadata never reaches a decoder, and every error of a decoder is raised as :class:`ImageError`.
@@ -31,13 +31,13 @@ __all__ = [
     "to_base64",
 ]
 
-# The plugins are fixed: PIL's own detection would accept other formats, such as a multi-picture JPEG.
+# The plugins are fixed, because PIL's own detection would accept other formats, such as multi-picture JPEG.
 _PLUGINS: Final[dict[MediaType, Callable[[io.BytesIO], ImageFile.ImageFile]]] = {
     "image/png": PngImagePlugin.PngImageFile,
     "image/jpeg": JpegImagePlugin.JpegImageFile,
     "image/webp": WebPImagePlugin.WebPImageFile,
 }
-# PIL's parsers raise these on hostile bytes, besides the documented OSError.
+# On hostile bytes, PIL's parsers raise these in addition to the documented OSError.
 _DECODER_ERRORS: Final = (
     OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, AttributeError, EOFError,
     ArithmeticError, MemoryError, struct.error, zlib.error,
@@ -70,15 +70,15 @@ def media_type_or_bytes(data: bytes) -> str:
 def decode(data: bytes, limits: ImageLimits = WIRE_LIMITS) -> Image.Image:
     """Return the pixels as RGB, without metadata.
 
-    Transparency is laid over white, 16-bit grey is scaled to 8 bit, colour profiles and orientation tags
-    are ignored.
+    Transparency is laid over white, and 16-bit grey is scaled to 8 bits. Colour profiles and orientation tags are
+    ignored.
 
     Args:
         data: A still PNG, JPEG or WebP.
         limits: Checked on the container before any pixel is decoded.
 
     Raises:
-        ImageError: Too large, of another format, animated, truncated or damaged.
+        ImageError: The image is too large, of another format, animated, truncated or damaged.
     """
     if len(data) > limits.max_bytes:
         raise ImageError(f"the image has {len(data)} bytes, more than {limits.max_bytes}")
@@ -117,7 +117,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _clean(image: Image.Image) -> Image.Image:
-    """Return a copy of the pixels alone: a conversion keeps ``info``, which a later save would write."""
+    """Return a copy of the pixels alone. A conversion would keep ``info``, and a later save would write it."""
     clean = Image.new("RGB", image.size)
     clean.paste(image)
     return clean
@@ -126,12 +126,12 @@ def _clean(image: Image.Image) -> Image.Image:
 def encode(
     image: Image.Image, output_format: Literal["png", "jpeg", "webp"] = "png", fast: bool = False
 ) -> bytes:
-    """Return an image file; the same pixels give the same bytes, without metadata and timestamps.
+    """Return an image file. The same pixels give the same bytes, without metadata and timestamps.
 
     Args:
-        image: Any image; it becomes RGB.
+        image: Any image. It is converted to RGB.
         output_format: The file's format.
-        fast: Compress a PNG by its runs alone: in a third of the time, and colour images are not larger.
+        fast: Compress a PNG by its runs alone. This takes a third of the time, and colour images are not larger.
     """
     buffer = io.BytesIO()
     clean = _clean(image.convert("RGB"))
@@ -153,7 +153,8 @@ def from_base64(text: str, max_bytes: int = limits.MAX_IMAGE_BYTES) -> bytes:
     """Return the bytes that :func:`to_base64` encodes as ``text``.
 
     Raises:
-        ImageError: Longer than ``max_bytes``, which is found before decoding, or not canonical base64.
+        ImageError: The bytes are more than ``max_bytes``, which is checked before decoding, or the text is not
+            canonical base64.
     """
     if len(text) > 4 * -(-max_bytes // 3):
         raise ImageError(f"the image has more than {max_bytes} bytes")
@@ -161,7 +162,7 @@ def from_base64(text: str, max_bytes: int = limits.MAX_IMAGE_BYTES) -> bytes:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
         raise ImageError("not base64") from error
-    # Only the canonical spelling is accepted: unused trailing bits could carry hidden data.
+    # Only the canonical spelling is accepted, because unused trailing bits could carry hidden data.
     if to_base64(data) != text:
         raise ImageError("not canonical base64")
     if len(data) > max_bytes:

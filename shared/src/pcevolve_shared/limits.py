@@ -1,4 +1,4 @@
-"""The limits of the wire in one place; both sides refuse what exceeds them before they work on it."""
+"""The limits of the wire in one place. Both sides refuse a message beyond a limit before they process it."""
 
 MAX_IMAGE_BYTES = 16 * 2**20  # one encoded image, before base64
 MAX_PIXELS = 4096 * 4096  # one decoded image

@@ -14,8 +14,8 @@ _KEPT_BLOCK, _KEPT_FREE = 32 * 2**20, 2**30
 def keep_memory() -> None:
     """Let this process keep freed memory for the next run of a network.
 
-    By default glibc returns it to the system after each layer and takes it again, and the system clears every
-    page. This costs a tenth of the time of a small network on one thread. ``malloc_trim`` still returns it.
+    By default, glibc returns memory to the system after each layer and takes it again, and the system clears every
+    page. This costs a tenth of a small network's time on one thread. ``malloc_trim`` still returns the memory.
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc alone has it
     if set_option is not None:

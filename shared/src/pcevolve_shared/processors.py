@@ -1,8 +1,8 @@
-"""How many processors a process may use, on every system that client and server run on."""
+"""The number of processors that a process may use, on every system of client and server."""
 
 import os
 
 
 def count_cores() -> int:
-    """Return how many processors this process may use; macOS cannot restrict them."""
+    """Return the number of processors that this process may use. macOS cannot restrict it."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -13,6 +13,6 @@ VARIABLES = (
 
 
 def keep_quiet() -> None:
-    """Set the variables for this process and its children; values that are already set stay."""
+    """Set the variables for this process and its children. Values that are already set stay."""
     for variable in VARIABLES:
         os.environ.setdefault(variable, "1")

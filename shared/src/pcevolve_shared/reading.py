@@ -1,6 +1,6 @@
-"""Read files and JSON from anybody within bounds: pipes do not block, and size and nesting are limited.
+"""Read files and JSON from untrusted sources within bounds. Pipes do not block, and size and nesting are limited.
 
-Errors of files are ``OSError``, whose ``strerror`` reads well after the file's name; errors of JSON are
+Errors of files are ``OSError``, whose ``strerror`` reads well after the file's name. Errors of JSON are
 ``ValueError``. Callers that read files already handle both.
 """
 
@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO
 
 LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
-"""Start of a file that Git left in place of a large one."""
+"""Beginning of a pointer file that Git LFS left in place of a large file."""
 FETCH_LFS: Final = "is a pointer of Git LFS and not the file itself: fetch it with git lfs pull"
-"""Error text, to follow the file's name."""
+"""Error text that follows the file's name."""
 
 
 def open_file(path: Path, most: int) -> BinaryIO:
     """Open a regular file for reading.
 
     Args:
-        path: The file; a link is followed.
-        most: Bytes that it may have now; the reader must bound a file that grows.
+        path: The file. A link is followed.
+        most: Bytes that the file may have now. The reader must bound a file that grows.
 
     Raises:
-        OSError: It is a pipe, a device or a folder, is larger, or cannot be opened.
+        OSError: The path is a pipe, a device or a folder, or the file is larger or cannot be opened.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would block
     status = os.fstat(descriptor)
@@ -36,7 +36,7 @@ def open_file(path: Path, most: int) -> BinaryIO:
         if regular:
             raise _too_large(path, most)
         kind = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
-        raise OSError(kind, "it is no regular file", str(path))  # of a folder an IsADirectoryError
+        raise OSError(kind, "it is not a regular file", str(path))  # of a folder an IsADirectoryError
     return os.fdopen(descriptor, "rb")
 
 
@@ -44,16 +44,16 @@ def read_file(path: Path, most: int) -> bytes:
     """Return a regular file's bytes.
 
     Args:
-        path: The file; a link is followed.
-        most: Bytes; also of a file that grows while it is read.
+        path: The file. A link is followed.
+        most: Most bytes, also of a file that grows while it is read.
 
     Raises:
-        OSError: It is a pipe, a device or a folder, is larger, or cannot be read.
+        OSError: The path is a pipe, a device or a folder, or the file is larger or cannot be read.
     """
     data = b""
     with open_file(path, most) as file:
-        # Python allocates as much as it is asked to read: ask for the file's size, and one byte more to see
-        # whether it grew.
+        # Python allocates as many bytes as a read requests. Request the file's size and one byte more, which shows
+        # whether the file grew.
         while part := file.read(max(min(most, os.fstat(file.fileno()).st_size) - len(data), 0) + 1):
             data = data + part if data else part
             if len(data) > most:
@@ -62,10 +62,10 @@ def read_file(path: Path, most: int) -> bytes:
 
 
 class BoundedLines:
-    """The lines of a text file; limits the characters of a record, however many lines it has.
+    """The lines of a text file. Limits the characters of a record, which may have many lines.
 
     Attributes:
-        left: Characters that the record may still have; the caller resets it before each record.
+        left: Characters that the record may still have. The caller resets it before each record.
     """
 
     def __init__(self, file: TextIO, most: int) -> None:
@@ -90,14 +90,14 @@ class BoundedLines:
 
 
 def parse_json(text: str | bytes, **hooks: Any) -> Any:  # noqa: ANN401 - any JSON, and the hooks of ``json.loads``
-    """Return the value of a JSON text; raise only ``ValueError``.
+    """Return the value of a JSON text. Raise only ``ValueError``.
 
     Args:
-        text: The text; the caller bounds its length, as a value may take thirty times its memory.
+        text: The text. The caller bounds its length, because a value may take thirty times its memory.
         hooks: See ``json.loads``.
 
     Raises:
-        ValueError: It is not JSON, or is nested deeper than Python's stack allows.
+        ValueError: The text is not JSON, or is nested deeper than Python's stack allows.
     """
     try:
         return json.loads(text, **hooks)

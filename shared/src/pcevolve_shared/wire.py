@@ -1,8 +1,8 @@
-"""The JSON that crosses the trust boundary, in the style of getimg's v1 API; no I/O.
+"""The JSON that crosses the trust boundary, in the style of getimg's v1 API. No I/O.
 
-Each side validates what it receives with these models, because a client or a server may be hostile. So they
-are frozen, with no unknown fields, no coercion between types, no NaN or infinity, and a bound on every
-length. Parse with ``model_validate_json``: strict mode reads a JSON list as a tuple only there.
+Each side validates received messages with these models, because a client or a server may be hostile. The models
+are frozen. They allow no unknown fields, no coercion between types, no NaN or infinity, and bound every length.
+Parse with ``model_validate_json``: only there does strict mode read a JSON list as a tuple.
 """
 
 from typing import Annotated, Literal
@@ -32,12 +32,12 @@ ErrorType = Literal["invalid_request_error", "authentication_error", "rate_limit
 
 
 def _whole(value: object) -> object:
-    """Turn 28.0 into 28: JSON has one kind of number."""
+    """Turn 28.0 into 28, because JSON has one kind of number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 WHOLE = BeforeValidator(_whole)
-"""Put it after the bounds of an integer, so that the schema keeps them."""
+"""To be placed after the bounds of an integer, so that the schema keeps the bounds."""
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 Prompt = Annotated[str, Field(max_length=limits.MAX_PROMPT_CHARS)]
 Seed = Annotated[int, Field(ge=0, le=limits.MAX_SEED), WHOLE]
@@ -51,7 +51,7 @@ Cost = Annotated[float, Field(ge=0)]
 class WireModel(BaseModel):
     """The base of every message: immutable and strict, without unknown fields, NaN and infinity."""
 
-    # ``model`` and ``model_*`` are the API's own words; hide_input_in_errors keeps images out of logs.
+    # The API itself uses the words ``model`` and ``model_*``. hide_input_in_errors keeps images out of logs.
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
@@ -72,13 +72,15 @@ class GenerationRequest(WireModel):
     guidance: Annotated[float, Field(ge=0, le=limits.MAX_GUIDANCE)] = 7.5
     seed: Annotated[Seed | None, Field(description="Absent: the server draws one and reports it.")] = None
     scheduler: Annotated[
-        Name | None, Field(description="Absent: that which the model is best asked with, or its own.")
+        Name | None, Field(description="Absent: the recommended scheduler, or the model's own.")
     ] = None
     output_format: OutputFormat = "png"
     response_format: Literal["b64"] = "b64"
     n: Annotated[
         int,
-        Field(ge=1, le=limits.MAX_BATCH, description="Extension: image k takes (seed + k) mod 2**32."),
+        Field(
+            ge=1, le=limits.MAX_BATCH, description="Extension: image k gets the seed (seed + k) mod 2**32."
+        ),
         WHOLE,
     ] = 1
 
@@ -91,24 +93,27 @@ class TextToImageRequest(GenerationRequest):
 
 
 class ImageToImageRequest(GenerationRequest):
-    """``POST`` :data:`IMAGE_TO_IMAGE`; the answer has the size of ``image``."""
+    """``POST`` :data:`IMAGE_TO_IMAGE`. The answer has the size of ``image``."""
 
-    image: Annotated[Base64, Field(repr=False, description="Bare base64 of a PNG, JPEG or WebP.")]
+    image: Annotated[
+        Base64,
+        Field(repr=False, description="Base64 of a PNG, JPEG or WebP file, without a data-URL prefix."),
+    ]
     strength: Annotated[
         Fraction,
-        Field(description="0 returns the input, 1 ignores it; refused by a model that takes none."),
+        Field(description="0 returns the input, 1 ignores it. A model without strengths refuses this field."),
     ] = 0.5
 
 
 class IpAdapterRequest(ImageToImageRequest):
-    """``POST`` :data:`IP_ADAPTER`; ``image`` also conditions through the adapter."""
+    """``POST`` :data:`IP_ADAPTER`. ``image`` also conditions through the adapter."""
 
     adapter: Name
     scale: Annotated[Fraction | None, Field(description="Absent: the server's own.")] = None
     strength: Fraction = 1.0
 
 
-_WITHHELD = "Null: the safety checker refused it; where it refused all, the answer is an error."
+_WITHHELD = "Null: the safety checker refused the image. If it refused all images, the answer is an error."
 
 
 class GeneratedImage(WireModel):
@@ -119,7 +124,7 @@ class GeneratedImage(WireModel):
 
 
 class ImageResponse(WireModel):
-    """The answer to a request with ``n == 1``; ``cost`` in the account's currency."""
+    """The answer to a request with ``n == 1``. ``cost`` is in the account's currency."""
 
     image: Annotated[Base64, Field(repr=False)]
     seed: Seed
@@ -127,7 +132,7 @@ class ImageResponse(WireModel):
 
 
 class BatchResponse(WireModel):
-    """The answer to a request with ``n > 1``; in the order of the seeds."""
+    """The answer to a request with ``n > 1``, in the order of the seeds."""
 
     images: Annotated[tuple[GeneratedImage, ...], Field(min_length=1, max_length=limits.MAX_BATCH)]
     cost: Cost
@@ -141,14 +146,14 @@ class Resolution(WireModel):
 
 
 class LicenceCount(WireModel):
-    """A licence and how many images are under it."""
+    """A licence and the number of images under it."""
 
     name: Name
     images: Annotated[int, Field(ge=1)]
 
 
 class LicenceFile(WireModel):
-    """A licence, notice or list of sources; ``text`` is its beginning, ``sha256`` that of all of it."""
+    """A licence, notice or list of sources: ``text`` is the file's beginning, ``sha256`` the whole file's."""
 
     name: Name
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -156,7 +161,7 @@ class LicenceFile(WireModel):
 
 
 class LibraryInfo(WireModel):
-    """The description of a model that generates nothing: its answers are real public images of a collection."""
+    """The description of a model that generates nothing. Its answers are real public images of a collection."""
 
     images: Annotated[int, Field(ge=1)]
     licences: Annotated[tuple[LicenceCount, ...], Field(max_length=limits.MAX_LICENCES)] = ()
@@ -164,7 +169,7 @@ class LibraryInfo(WireModel):
 
 
 def _absent(value: object) -> bool:
-    """True if an optional field is None, and so left out as older servers do."""
+    """True if an optional field is None. Such a field is left out, as older servers do."""
     return value is None
 
 
@@ -178,18 +183,22 @@ def _usual(value: object) -> bool:
 
 
 class Recommended(WireModel):
-    """Recommended settings of a model; a client may ask otherwise."""
+    """Recommended settings of a model. A client may request other settings."""
 
     steps: Annotated[int, Field(ge=1, le=limits.MAX_STEPS)]
     guidance: Annotated[float, Field(ge=0, le=limits.MAX_GUIDANCE)]
-    strength_low: Annotated[float, Field(gt=0, le=1, description="Below it a variation hardly differs.")]
+    strength_low: Annotated[
+        float,
+        Field(gt=0, le=1, description="Below this strength, a variation hardly differs from its image."),
+    ]
     strength_high: Annotated[
-        float, Field(gt=0, le=1, description="Above it a variation keeps hardly anything.")
+        float,
+        Field(gt=0, le=1, description="Above this strength, a variation keeps hardly anything of its image."),
     ]
     scheduler: Annotated[
         Name | None,
         Field(
-            description="What a request gets that names none; absent: what the model brought along.",
+            description="For requests that name no scheduler. Absent: the scheduler in the model's files.",
             exclude_if=_absent,
         ),
     ] = None
@@ -199,14 +208,14 @@ Exactness = Literal["shared", "alone", "merged", "no"]
 
 
 class ModelInfo(WireModel):
-    """A model's abilities, as far as a client has to know before it asks.
+    """The abilities of a model that a client has to know before its first request.
 
-    ``object``, ``created`` and ``owned_by`` are there for clients of OpenAI's API, which ask for them.
+    ``object``, ``created`` and ``owned_by`` are for clients of OpenAI's API, which require them.
     """
 
     id: Name
     object: Literal["model"] = "model"
-    created: Annotated[int, Field(ge=0, description="Not known: 0.")] = 0
+    created: Annotated[int, Field(ge=0, description="0 if it is not known.")] = 0
     owned_by: Name = "pcevolve"
     name: Name
     family: Name
@@ -214,27 +223,32 @@ class ModelInfo(WireModel):
     base_resolution: Annotated[
         Resolution | None, Field(description="Absent for a model that writes text.", exclude_if=_absent)
     ] = None
-    size_multiple: Annotated[Side, Field(description="Width and height must be multiples of it.")] = 8
+    size_multiple: Annotated[
+        Side, Field(description="Width and height must be multiples of this number.")
+    ] = 8
     schedulers: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     adapters: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     max_images: Annotated[int, Field(ge=1, le=limits.MAX_BATCH, description="Largest n.")] = 1
     batch_pixels: Annotated[
         int | None,
-        Field(ge=1, description="Of all images that run together; absent for texts.", exclude_if=_absent),
+        Field(
+            ge=1, description="Most pixels of all images of a batch. Absent for texts.", exclude_if=_absent
+        ),
     ] = None
     max_pixels: Annotated[
         int | None,
         Field(
             ge=1,
-            description="Of one image, for which the device's memory suffices; absent: not measured.",
+            description="Most pixels of one image for which the device has memory. Absent: not measured.",
             exclude_if=_absent,
         ),
     ] = None
     exact: Annotated[
         Exactness | None,
         Field(
-            description="What the same request gets again. shared: the same bytes, whoever shares its run; alone: the"
-            " same bytes, because it shares none; merged, no: the same up to rounding. Absent: not said.",
+            description="What an equal request gets. shared: the same bytes, also in a batch with"
+            " other requests. alone: the same bytes, because each request runs alone."
+            " merged, no: the same image up to rounding. Absent: not stated.",
             exclude_if=_absent,
         ),
     ] = None
@@ -244,20 +258,20 @@ class ModelInfo(WireModel):
     ] = True
     strengths: Annotated[
         bool,
-        Field(description="False: variations are to a degree of the model's own.", exclude_if=_usual),
+        Field(description="False: the model itself sets the degree of variation.", exclude_if=_usual),
     ] = True
     domains: Annotated[
         tuple[Name, ...],
         Field(
             max_length=limits.MAX_LIST,
-            description="What it draws, in words; it draws nothing else. Absent where nothing is known.",
+            description="The only subjects that the model draws, in words. Absent: not known.",
             exclude_if=_is_empty,
         ),
     ] = ()
     recommended: Annotated[
         Recommended | None,
         Field(
-            description="Absent where nothing is known.",
+            description="Absent: not known.",
             exclude_if=_absent,
         ),
     ] = None
@@ -274,7 +288,7 @@ class ModelInfo(WireModel):
         """The base resolution of a model that makes images.
 
         Raises:
-            ValueError: It writes text.
+            ValueError: The model writes text.
         """
         if self.base_resolution is None:
             raise ValueError(f"{self.id} makes no images")
@@ -282,14 +296,14 @@ class ModelInfo(WireModel):
 
 
 class ModelList(WireModel):
-    """``GET`` :data:`MODELS`, as clients of OpenAI's API read it; getimg's own answer is the bare list."""
+    """``GET`` :data:`MODELS`, as clients of OpenAI's API read it. getimg's own answer is the bare list."""
 
     object: Literal["list"] = "list"
     data: Annotated[tuple[ModelInfo, ...], Field(max_length=limits.MAX_LIST)]
 
 
 class BalanceResponse(WireModel):
-    """``GET`` :data:`BALANCE`; ``None`` for a server that does not bill."""
+    """``GET`` :data:`BALANCE`. ``None`` for a server that does not bill."""
 
     balance: Annotated[float | None, Field(description="Absent or null: not billed.")] = None
     spent: Cost = 0.0
@@ -312,5 +326,5 @@ class ErrorResponse(WireModel):
 
 
 def seed_of(seed: int, index: int) -> int:
-    """Return the seed of image ``index`` in a batch that was asked for with ``seed``."""
+    """Return the seed of image ``index`` in a batch that was requested with ``seed``."""
     return (seed + index) % (limits.MAX_SEED + 1)

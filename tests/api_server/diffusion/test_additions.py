@@ -48,7 +48,7 @@ def test_two_loras_add_up_in_any_order_and_one_taken_away_again_is_none(tiny_mod
     ("of", "reason"),
     [
         ("sdxl", "cannot load the LoRA .*size mismatch"),
-        ("flux-dev", "LoRA .* is not for .*tiny: .*no weights"),
+        ("flux-dev", "LoRA .* does not fit .*tiny: .*no weights"),
     ],
 )
 def test_a_lora_for_another_model_is_refused(tiny_model, lora, of, reason):
@@ -64,7 +64,7 @@ def test_a_lora_most_of_whose_layers_the_model_has_not_is_refused(tiny_model, lo
     absent = {layer.format(k, end): torch.zeros(shape) for k in range(1, 40) for end, shape in shapes.items()}
     larger = saved(weights | absent, tmp_path / "larger.safetensors")
     with pytest.raises(
-        ModelLoadError, match=r"is not for .*: the model has 16 of the 55 layers that it changes"
+        ModelLoadError, match=r"does not fit .*: the model has 16 of the 55 layers that the LoRA changes"
     ):
         draw(tiny_model, loras=(Lora(larger),))
     foreign = saved(absent, tmp_path / "foreign.safetensors")
@@ -155,7 +155,7 @@ def test_sdxl_has_a_vector_for_each_of_its_encoders(zoo, tmp_path):
     ("tensors", "reason"),
     [
         ({"emb_params": vectors(1, dimension=7)}, "shape|size"),
-        ({"clip_l": vectors(1), "clip_g": vectors(2)}, r"2 text encoder\(s\) and not for the 1.*SDXL"),
+        ({"clip_l": vectors(1), "clip_g": vectors(2)}, r"2 text encoder\(s\), but the model has 1.*SDXL"),
         ({"emb_params": vectors(1) * float("nan")}, "hold NaN or infinite values"),
         ({"a": vectors(1), "b": vectors(1), "c": vectors(2)}, "has 3 tensors"),
     ],
@@ -168,9 +168,7 @@ def test_an_embedding_for_another_model_or_of_another_kind_is_refused(tiny_model
 
 def test_an_embedding_that_one_of_two_encoders_would_not_read_is_refused(zoo, tmp_path):
     file = saved({"emb_params": vectors(1)}, tmp_path / "thing.safetensors")
-    with pytest.raises(
-        ModelLoadError, match=r"vectors for 1 text encoder\(s\) and not for the 2 of the model"
-    ):
+    with pytest.raises(ModelLoadError, match=r"vectors for 1 text encoder\(s\), but the model has 2"):
         draw(zoo("sdxl"), embeddings=(Embedding(file, "zebra"),))
 
 

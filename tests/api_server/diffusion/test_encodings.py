@@ -63,6 +63,39 @@ def test_the_encoding_that_was_not_used_for_longest_is_dropped_first():
     assert "".join(made) == "abcb"  # c displaced b, as a was asked for after it
 
 
+class CLIPReader:
+    model_max_length = 77
+
+
+class T5Reader:
+    model_max_length = 512
+
+
+class Bounded:
+    """A pipeline whose call bounds the tokens of encoders other than CLIP's."""
+
+    tokenizer, tokenizer_2 = CLIPReader(), T5Reader()
+
+    def __call__(self, max_sequence_length=256): ...
+
+
+class Longer(Bounded):
+    def __call__(self, max_sequence_length=1024): ...
+
+
+class Unbounded(Bounded):
+    def __call__(self): ...
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "read"), [(Bounded, [77, 256]), (Longer, [77, 512]), (Unbounded, [77, 512])]
+)
+def test_an_encoder_reads_its_own_tokens_and_one_other_than_clip_s_no_more_than_the_call_allows(
+    pipeline, read
+):
+    assert [most for _, most in encodings.find_readers(pipeline())] == read
+
+
 def text_encoders(generator):
     parts = generator.text_to_image.components
     return [parts[name] for name in sorted(parts) if name.startswith("text_encoder")]

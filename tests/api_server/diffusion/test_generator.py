@@ -101,7 +101,7 @@ def test_over_http_each_answers_in_its_sizes_and_refuses_what_it_cannot_do(loade
         refused = post(client, "text-to-image", width=32, height=32, negative_prompt="dog")
         assert refused.status_code == (422 if kind in WITHOUT_NEGATIVE else 200)
         if kind in WITHOUT_NEGATIVE:
-            assert "negative_prompt: this model reads none; leave it out" in refused.text
+            assert "negative_prompt: this model reads no negative prompt; leave it out" in refused.text
         if not listed["schedulers"]:
             answer = post(client, "text-to-image", width=32, height=32, scheduler="ddim")
             assert (answer.status_code, "this model has none to choose" in answer.text) == (422, True)

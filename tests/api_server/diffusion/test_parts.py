@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import huggingface_hub
 import pytest
 from safetensors.torch import load_file, save_file
 
+from pcevolve_server.diffusion import parts
 from pcevolve_server.errors import ModelLoadError
 from support.tiny_model import load, tiny_pipeline
 
@@ -83,14 +85,17 @@ def without_merges(folder: Path) -> None:
 
 
 LACKING: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no network": (without("unet"), "its folder has no unet: download the model again"),
+    "no network": (without("unet"), "its folder has no unet: download the complete model"),
     "no tokenizer": (without("tokenizer"), "its folder has no tokenizer"),
     "a pointer": (pointer, "cannot load the model"),
     "an empty file": (lambda folder: (folder / UNET).write_bytes(b""), "cannot load the model"),
     "a file that was cut off": (cut, "cannot load the model"),
     "a file behind its link": (linked_to_nothing, "cannot load the model"),
     "no last shard": (without_a_shard, "cannot load the model"),
-    "no weights for some layers": (without_weights, "unet lacks weights of some layers: download the model"),
+    "no weights for some layers": (
+        without_weights,
+        "unet lacks weights of some layers: download the complete model",
+    ),
     "no weights for some words": (without_words, "text_encoder lacks weights of some layers: download"),
     "an encoder, as of a refiner": (without_first_encoder, "it is a refiner"),
     "words of its tokenizer": (without_a_vocabulary, "tokenizer has no words: download"),
@@ -129,3 +134,14 @@ def test_a_folder_that_is_none_of_a_model_says_what_to_give(folder: Path, tmp_pa
         expect_refusal(
             place, r"it has no model_index\.json: give a folder in diffusers' layout, or a single file"
         )
+
+
+def test_a_library_s_log_is_left_as_it_was(caplog):
+    log = logging.getLogger("heard")
+    log.setLevel(logging.ERROR)
+    with parts.hear("heard") as said:
+        log.warning("it lacks weights")
+        log.info("more")
+    assert said == ["it lacks weights"]
+    assert caplog.messages == []
+    assert (log.level, log.propagate, log.handlers) == (logging.ERROR, True, [])

@@ -35,7 +35,7 @@ def test_one_file_without_its_configuration_says_which_files_are_missing_and_whe
     alone = shutil.copy(checkpoint, tmp_path / "style.safetensors")
     with pytest.raises(
         ModelLoadError,
-        match=r"one file has no configuration.*hf download stable-diffusion-v1-5/.*beside style",
+        match=r"a single file of weights has no configuration.*hf download stable-diffusion-v1-5/.*beside style",
     ):
         draw(alone, offline=True)
 
@@ -94,13 +94,13 @@ def test_one_file_without_weights_of_some_layers_is_refused(changed, layer):
     model = changed(
         lambda weights: {name: each for name, each in weights.items() if not re.search(layer, name)}
     )
-    with pytest.raises(ModelLoadError, match=r"weights.*: download the model again, whole"):
+    with pytest.raises(ModelLoadError, match=r"weights.*: download the complete model again"):
         draw(model)
 
 
 def test_one_file_of_a_model_on_other_noise_levels_is_refused(changed):
     model = changed(lambda weights: weights | {"edm_vpred.sigma_max": torch.zeros(1)})
-    with pytest.raises(ModelLoadError, match="noise levels of EDM, as CosXL"):
+    with pytest.raises(ModelLoadError, match="noise levels of EDM, like CosXL"):
         draw(model)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve_server.model_settings import Batching
+from pcevolve_server.diffusion import traits
+from pcevolve_server.model_settings import Batching, ModelSettings
 from support.tiny_model import load
 from support.zoo_drawing import create, vary
 
@@ -33,3 +34,13 @@ def test_what_the_operator_chooses_comes_before_the_preset(tiny_model, generator
     served = load(model=str(tiny_model), threads=1, batching=Batching.MERGE, scheduler=chosen)
     assert served.info.recommended.scheduler == told
     assert (create(served, 1) == create(generator, 1, scheduler=same_as)).all()
+
+
+def test_only_the_bundled_model_has_known_domains(generator):
+    """A client warns of other domains of the bundled model, and may not claim that any other model is so narrow."""
+    asked = ModelSettings(), ModelSettings(model="maker/other")
+    bundled, other = (
+        traits.describe(each, generator.text_to_image, None, generator.scheduler).domains for each in asked
+    )
+    assert "blood smear" in bundled
+    assert other == ()

@@ -81,7 +81,7 @@ def test_a_chat_is_read_in_the_model_s_own_template_or_refused(tmp_path):
     model = load(save_writer(tmp_path, TEMPLATE))
     (written,) = model.write([task("hello")])
     assert written.prompt_tokens == len("[user]hello")
-    with pytest.raises(InvalidRequestError, match="this model's template takes no such chat"):
+    with pytest.raises(InvalidRequestError, match="this model's template does not accept this chat"):
         model.write([TextTask(RECIPE, (("assistant", "hello"),), 1)])
 
 
@@ -126,5 +126,5 @@ def test_weights_that_lack_are_told_and_not_filled_by_chance(saved, tmp_path):
         if "mlp.c_fc" not in name
     }
     save_file(weights, lacking / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ModelLoadError, match=r"it has no weights for \S*mlp\.c_fc\S*, and \d+ such in all"):
+    with pytest.raises(ModelLoadError, match=r"its files lack \d+ weights, such as \S*mlp\.c_fc\S*: "):
         models.load(ModelSettings(f"text:{lacking}"))

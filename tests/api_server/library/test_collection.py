@@ -25,7 +25,10 @@ def test_what_is_no_image_is_skipped_counted_and_named(tmp_path, collect, caplog
     assert len(found.files) == 6
     names = ("broken\\n.png", "empty.jpg", "locked.png", "long.jpg")
     said = ", ".join(["elsewhere", *(f"painted tile/red/{name}" for name in names)])
-    assert f"not PNG, JPEG or WebP within the limits: 7 files were left out: {said} ..." in caplog.text
+    assert (
+        f"not PNG, JPEG or WebP within the limits, are not used: 7 files were left out: {said} ..."
+        in caplog.text
+    )
 
 
 def test_an_image_that_was_changed_under_the_server_is_not_served(tmp_path, collect):

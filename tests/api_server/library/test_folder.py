@@ -18,7 +18,7 @@ def test_a_folder_without_an_image_is_refused_with_what_is_in_it(tmp_path, colle
     for name, data in content.items():
         (tmp_path / "tiles" / name).write_bytes(data)
     left_out = {"a.png": "; 1 files were left out: a.png", "a.tif": "; 2 files were left out: a.tif, b.tif"}
-    said = "has no PNG, JPEG or WebP within bounds" + left_out.get(min(content, default=""), "")
+    said = "has no PNG, JPEG or WebP image within the limits" + left_out.get(min(content, default=""), "")
     with pytest.raises(ModelLoadError, match=f"{said}$"):
         collect(tmp_path / "tiles")
 

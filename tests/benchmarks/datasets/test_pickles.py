@@ -144,7 +144,7 @@ def test_a_pipe_in_the_place_of_a_file_does_not_block(tmp_path: Path, name: str,
     if file:
         source.mkdir()
     os.mkfifo(source / file if file else source)
-    with pytest.raises((DataError, OSError), match="no regular file"):
+    with pytest.raises((DataError, OSError), match="not a regular file"):
         list(dataset(name).read(source))
 
 

@@ -1,14 +1,14 @@
 """Additions to a model's weights: LoRAs, words of textual inversion, and an IP-Adapter for image prompts.
 
-Sources: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models" (arXiv 2106.09685). They are
-added to the weights once, so that the model stays as fast, and as independent of the batch, as any other.
+LoRA: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models" (arXiv 2106.09685). A LoRA is added
+to the weights once. Afterwards the model is as fast, and as independent of the batch, as before.
 
-Gal et al. 2022, "An Image is Worth One Word: Personalizing Text-to-Image Generation using Textual Inversion"
-(arXiv 2208.01618). Files are those of diffusers (a vector under its word), of AUTOMATIC1111's web UI
-(``emb_params``, or ``string_to_param`` in a pickle), and of SDXL's trainers (``clip_l`` and ``clip_g``, one
-for each encoder).
+Textual inversion: Gal et al. 2022, "An Image is Worth One Word: Personalizing Text-to-Image Generation using
+Textual Inversion" (arXiv 2208.01618). Three kinds of files are read: those of diffusers (a vector under its
+word), those of AUTOMATIC1111's web UI (``emb_params``, or ``string_to_param`` in a pickle), and those of SDXL's
+trainers (``clip_l`` and ``clip_g``, one for each encoder).
 
-Ye et al. 2023, "IP-Adapter: Text Compatible Image Prompt Adapter" (arXiv 2308.06721).
+IP-Adapter: Ye et al. 2023, "IP-Adapter: Text Compatible Image Prompt Adapter" (arXiv 2308.06721).
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
     """Add ``lora`` to the weights of ``pipeline``.
 
     Args:
-        pipeline: Its denoiser changes, and its text encoders if the LoRA has parts for them.
+        pipeline: The denoiser changes. The text encoders change too if the LoRA has parts for them.
 
     Raises:
-        ModelLoadError: The file is missing, or is not for this model.
+        ModelLoadError: The file is missing, or does not fit this model.
     """
     if not hasattr(pipeline, "load_lora_weights"):
         raise ModelLoadError(f"{type(pipeline).__name__} does not support LoRAs: leave out --lora")
     folder, name = _tensor_at(lora.source, settings)
-    misfit = f"the LoRA {lora.source} is not for {settings.model}"
+    misfit = f"the LoRA {lora.source} does not fit {settings.model}"
     where = {
         "weight_name": name,
         "use_safetensors": None if settings.allow_pickle else True,
@@ -76,28 +76,31 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
         )
     changed = sorted(part for part, names in pipeline.get_list_adapters().items() if _ADAPTER in names)
     if not changed:
-        raise ModelLoadError(f"{misfit}: the file has no weights for this network")
+        raise ModelLoadError(f"{misfit}: the file has no weights for this model's networks")
     modules = (module for part in changed for module in getattr(pipeline, part).modules())
     layers = sum(isinstance(module, BaseTunerLayer) for module in modules)
     weights = found[0] if isinstance(found, tuple) else found
     meant = sum(
         "lora_A." in name or ".down." in name for name in weights
     )  # the first of each layer's two matrices
-    # Layers are counted, because the library skips unknown ones without a word.
+    # Layers are counted, because the library skips unknown layers silently.
     if layers < meant / 2:
-        raise ModelLoadError(f"{misfit}: the model has {layers} of the {meant} layers that it changes")
+        raise ModelLoadError(f"{misfit}: the model has {layers} of the {meant} layers that the LoRA changes")
     if layers < meant:
-        logger.warning("lora fits in part", extra={"lora": lora.source, "layers": layers, "of": meant})
+        logger.warning(
+            "the model has only some of the LoRA's layers",
+            extra={"lora": lora.source, "layers": layers, "of": meant},
+        )
     if lora.scale:
         pipeline.fuse_lora(changed, lora_scale=lora.scale, adapter_names=[_ADAPTER])
-    # Added to the weights for good: a separate adapter would cost time in every step, and round differently
-    # in a batch.
+    # The LoRA is merged into the weights. A separate adapter would cost time in every step, and would round
+    # differently in a batch.
     pipeline.unload_lora_weights()
     logger.info("lora added", extra={"lora": lora.source, "scale": lora.scale, "parts": changed})
 
 
 def _tensor_at(source: str, settings: ModelSettings) -> tuple[str, str | None]:
-    """Return the directory or hub id, and the file in it; None if the library may search for the file."""
+    """Return the directory or hub id, and the name of the file in it. The name is None if the library may search."""
     path = Path(source).expanduser()
     if path.is_dir():
         return str(path), None if settings.allow_pickle else _only_weights(path, _USUAL_NAME, "LoRA")
@@ -116,11 +119,13 @@ def _require_safe(file: Path, what: str, settings: ModelSettings) -> None:
 
 
 def _only_weights(folder: Path, usual: str, what: str) -> str:
-    """Return the name of the only weight file of a folder, or of the one named ``usual``.
+    """Return the name of a folder's only weight file, or ``usual`` if the folder has a file of that name.
+
+    Args:
+        what: The kind of file, for the error message.
 
     Raises:
-        ModelLoadError: There is none, or several without ``usual``; ``what`` names the kind of file in the
-            message.
+        ModelLoadError: The folder has no weight file, or several and none is called ``usual``.
     """
     names = sorted(path.name for path in folder.glob(f"*{_SAFE}"))
     if usual in names:
@@ -133,16 +138,16 @@ def _only_weights(folder: Path, usual: str, what: str) -> str:
 
 _USUAL_WORD: Final = "learned_embeds"
 _NAMELESS: Final = ("emb_params", "*")
-"""Keys that other files use in place of the word."""
+"""Keys that some files use instead of the word."""
 _ENCODERS: Final = {"clip_l": "", "clip_g": "_2"}
-"""Suffixes of the model parts that read SDXL's keys."""
+"""For SDXL's keys: the suffixes of the pipeline parts that use their vectors."""
 
 
 def add_textual_inversion(embedding: Embedding, pipeline: DiffusionPipeline, settings: ModelSettings) -> None:
-    """Teach a pipeline a word of textual inversion.
+    """Add a word of textual inversion to a pipeline.
 
     Raises:
-        ModelLoadError: The file is missing, or is not for this model.
+        ModelLoadError: The file is missing, or does not fit this model.
     """
     if not hasattr(pipeline, "load_textual_inversion"):
         raise ModelLoadError(
@@ -168,12 +173,12 @@ def _require_fit(found: dict[str, Tensor], pipeline: DiffusionPipeline) -> None:
     """Refuse vectors that do not fit a model's text encoders, or are not finite.
 
     Raises:
-        ValueError: They are of another family of models, or damaged.
+        ValueError: The vectors are for another family of models, or are damaged.
     """
     has = {"", "_2"} if family_of(type(pipeline).__name__).encoders > 1 else {""}
     if found.keys() != has:
         raise ValueError(
-            f"it has vectors for {len(found)} text encoder(s) and not for the {len(has)} of the model, so it was made"
+            f"it has vectors for {len(found)} text encoder(s), but the model has {len(has)}, so the file was made"
             f" for {'another' if len(has) > 1 else 'SDXL or another'} family of models"
         )
     for vectors in found.values():
@@ -182,10 +187,10 @@ def _require_fit(found: dict[str, Tensor], pipeline: DiffusionPipeline) -> None:
 
 
 def _write_out(_: DiffusionPipeline, prompt: str, tokenizer: Any) -> str:  # noqa: ANN401
-    """Replace each taught word by its tokens, in upper or lower case; of overlapping words the longest wins.
+    """Replace each added word by its tokens, in upper or lower case. If words overlap, the longest is replaced.
 
-    The tokenizer then reads each vector. The library's own method knows one spelling, and replaces words
-    within earlier replacements in an order that differs from process to process.
+    Then the tokenizer reads each vector. The library's own method is not used: it knows one spelling only, and
+    replaces words within earlier replacements in an order that differs between processes.
     """
     taught: dict[str, str] = getattr(tokenizer, "taught", {})
     words = "|".join(map(re.escape, sorted(taught, key=len, reverse=True)))
@@ -196,10 +201,10 @@ TextualInversionLoaderMixin._maybe_convert_prompt = _write_out
 
 
 def _vectors(file: Path) -> dict[str, Any]:
-    """Return a file's vectors by the suffix of their encoder's name, and its word, if it has one, under ``word``.
+    """Return a file's vectors by the suffix of their encoder's name. The key ``word`` has the file's own word, if any.
 
     Raises:
-        ValueError: The file is of no known kind.
+        ValueError: The kind of file is unknown.
     """
     safe = file.suffix == _SAFE
     read: dict[str, Any] = (
@@ -211,7 +216,9 @@ def _vectors(file: Path) -> dict[str, Any]:
         return {"": next(iter(read["string_to_param"].values())), "word": read.get("name")}
     ((key, vectors), *others) = read.items()
     if others or not isinstance(vectors, Tensor):
-        raise ValueError(f"it has {len(read)} tensors, but a textual inversion has one for each text encoder")
+        raise ValueError(
+            f"it has {len(read)} tensors, but a textual inversion has one tensor for each text encoder"
+        )
     return {"": vectors} | ({} if key in _NAMELESS else {"word": key})
 
 
@@ -230,14 +237,14 @@ def _inversion_file(source: str, settings: ModelSettings) -> Path:
 
 @dataclass(frozen=True)
 class Adapter:
-    """An IP-Adapter, whose weights are in the UNet that both pipelines share.
+    """An IP-Adapter. Its weights are in the UNet that both pipelines share.
 
-    After loading, the UNet needs image embeddings in every run. A run without the adapter gets zeros at scale
-    zero, which do not change the attention to the text.
+    After loading, the UNet needs image embeddings in every run. A run without the adapter gets zeros with scale 0,
+    which do not change the attention to the text.
 
     Attributes:
-        id: Its name in the ``adapter`` field of requests.
-        scale: Weight of the image prompt if a request gives none.
+        id: The adapter's name in the ``adapter`` field of requests.
+        scale: Weight of the image prompt if a request gives no weight.
     """
 
     id: str
@@ -246,13 +253,13 @@ class Adapter:
     def arguments(
         self, pipeline: DiffusionPipeline, recipe: Recipe, image: Image.Image | None
     ) -> dict[str, Any]:
-        """Set the scale for the next run of the pipeline, and return the image embeddings as arguments for it."""
+        """Set the scale for the pipeline's next run, and return the image embeddings as arguments of that run."""
         scale = 0.0 if image is None or recipe.adapter_scale is None else recipe.adapter_scale
         pipeline.set_ip_adapter_scale(scale)
         positive, negative = self._embed(pipeline, image or Image.new("RGB", (8, 8)))
         if not scale:
             positive = negative = torch.zeros_like(positive)
-        # The pipeline splits them in two halves when it runs with classifier-free guidance.
+        # With classifier-free guidance, the pipeline splits the embeddings into two halves.
         embeddings = torch.cat([negative, positive]) if is_doubled(pipeline, recipe.guidance) else positive
         return {"ip_adapter_image_embeds": [embeddings]}
 
@@ -266,10 +273,10 @@ class Adapter:
 
 
 def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | None:
-    """Load the IP-Adapter of ``settings`` into a pipeline; None if there is none.
+    """Load the IP-Adapter of ``settings`` into a pipeline. Return None if the settings name none.
 
     Raises:
-        ModelLoadError: It cannot be loaded; the message says what to do.
+        ModelLoadError: The adapter cannot be loaded. The message gives the next step.
     """
     if not settings.adapter:
         return None
@@ -288,16 +295,18 @@ def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapte
         )
     except LOAD_ERRORS as error:
         said = sources.explain_failure(settings.adapter, "IP-Adapter", error)
-        raise ModelLoadError(f"{said} (beside its weights it needs its folder image_encoder)") from error
+        raise ModelLoadError(
+            f"{said} (an IP-Adapter needs its folder image_encoder beside its weights)"
+        ) from error
     local = Path(settings.adapter).expanduser()
     return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)
 
 
 def _load_image_encoder(source: str, subfolder: str, dtype: torch.dtype, settings: ModelSettings) -> Any:  # noqa: ANN401
-    """Load the image encoder that belongs to an adapter.
+    """Load the image encoder of an adapter.
 
     Raises:
-        ValueError: It lacks weights; the library would fill them at random.
+        ValueError: The encoder lacks weights, which the library would fill at random.
     """
     encoder, found = CLIPVisionModelWithProjection.from_pretrained(
         source,
@@ -309,15 +318,17 @@ def _load_image_encoder(source: str, subfolder: str, dtype: torch.dtype, setting
         output_loading_info=True,
     )
     if lacking := sorted(found["missing_keys"]):
-        raise ValueError(f"its image_encoder has no weights for {lacking[0]}: download it again, whole")
+        raise ValueError(
+            f"its image_encoder has no weights for {lacking[0]}: download the complete IP-Adapter again"
+        )
     return encoder
 
 
 def _place(settings: ModelSettings, xl: bool) -> tuple[str, str, str]:
     """Return source, subfolder and weight file of an adapter: a weight file, a directory or a hub id.
 
-    A weight file has its ``image_encoder`` folder beside it; a directory has both, or the layout of the authors'
-    hub repository.
+    Beside a weight file is its folder ``image_encoder``. A directory contains both, or has the layout of the
+    authors' hub repository.
     """
     place = Path(settings.adapter).expanduser()
     if place.is_file():

@@ -1,18 +1,18 @@
-"""Make results independent of the batch: a small network computes each row alike, whatever other rows there are.
+"""Make results independent of the batch: a small network computes each row alike, with any number of other rows.
 
-A library picks its kernels by the shape of the input, and another kernel adds in another order. On a
-processor, PyTorch uses one library for the convolution of one image and another for two, another convolution
-of single pixels below 16 images, and another kernel for a product with few rows. Here every convolution is
-oneDNN's, with its weights laid out once. A product has at least four rows, 32 in bfloat16, and a wide one
-there always 128.
+A library chooses its kernels by the shape of the input, and different kernels add in different orders. On a
+processor, PyTorch computes the convolution of one image with another library than that of two images. Below
+16 images it computes convolutions of single pixels differently, and it has another kernel for products with
+few rows. Here oneDNN computes every convolution, and the weights are laid out once. A product has at least
+four rows, or 32 in bfloat16. In bfloat16, a wide product always has 128 rows.
 
-Whether two batch sizes then agree depends on oneDNN and the processor. So it is tested before it is relied
-on: once for each shape, size and number of threads, with random values through the whole network, bit by bit.
-A batch is cut into pieces of sizes that agree. If only the largest size agrees with itself, smaller batches
-are padded to it, and one image takes as long as many.
+Whether two batch sizes then give equal bits depends on oneDNN and on the processor. Each combination of shape,
+size and number of threads is therefore tested once before it is used: random values pass through the whole
+network, and the results are compared bit by bit. A batch is cut into pieces of sizes that agree. If the largest
+size agrees with no other, smaller batches are padded to it, and one image takes as long as many.
 
-This is for small networks, which full batches make several times faster. A large network takes about as long
-for an image in any batch, and GPUs choose kernels by more than shapes.
+This module is for small networks, which full batches make several times faster. A large network takes about as
+long for an image in any batch. GPUs do not choose kernels by shapes alone.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from pcevolve_server.diffusion.numerics import convert
 IMAGES: Final = 32
 """Most images in a piece for the denoiser."""
 PADDED: Final = 16
-"""Images in a piece if there is only one size: because sizes do not agree, or because it is compiled for one."""
+"""Images in a piece if all pieces have one size, either because sizes disagree or because the network is compiled."""
 _DECODED: Final = 8
-"""Most images in a piece for the decoder; larger pieces are no faster."""
+"""Most images in a piece for the decoder. Larger pieces are no faster."""
 _PIECE_PIXELS: Final = 8192
-"""Most pixels of a piece's latents; larger images use a whole processor by themselves."""
+"""Most pixels of a piece's latents. A larger image alone uses the whole processor."""
 _SIZES: Final = (1, 2, 4, 8, 16, 32)
 
 Forward = Callable[..., Any]
@@ -47,8 +47,8 @@ def make_batch_invariant(denoiser: UNet2DConditionModel, compiled: bool = False)
     """Make a small UNet compute each row alike, in batches of any size.
 
     Args:
-        denoiser: The network; its ``forward`` is replaced.
-        compiled: Whether it will be compiled; its kernels are then not changed.
+        denoiser: The network. Its ``forward`` is replaced.
+        compiled: Whether the network will be compiled. In that case its kernels are not replaced.
     """
     if not compiled:
         _fix_kernels(denoiser)
@@ -58,7 +58,7 @@ def make_batch_invariant(denoiser: UNet2DConditionModel, compiled: bool = False)
 
 
 def make_decoder_batch_invariant(autoencoder: AutoencoderKL) -> None:
-    """Make an autoencoder decode each row alike, in batches of any size; it encodes one image at a time anyway."""
+    """Make an autoencoder decode each row alike, in batches of any size. It encodes one image at a time anyway."""
     _fix_kernels(autoencoder)
     decode = autoencoder.decode
     pieces = Pieces(lambda z, **named: decode(z, return_dict=False, **named)[0], _DECODED)
@@ -71,20 +71,20 @@ def make_decoder_batch_invariant(autoencoder: AutoencoderKL) -> None:
 
 
 def fix_device(pipeline: DiffusionPipeline) -> None:
-    """Set once where a pipeline's networks run.
+    """Store the device of a pipeline's networks.
 
-    Otherwise the pipeline asks every layer of all of them, five times in a run, which takes a tenth of the
-    time of a single image.
+    The pipeline would otherwise search all layers of all networks, five times in a run. The searches take a tenth
+    of the time of a single image.
     """
     kind, device = type(pipeline), pipeline._execution_device
     pipeline.__class__ = type(kind.__name__, (kind,), {"_execution_device": device})
 
 
 class BatchInvariant:
-    """A UNet's ``forward``, independent of the batch.
+    """A UNet's ``forward`` that is independent of the batch.
 
     Attributes:
-        guided: Whether an image takes two rows, as under classifier-free guidance.
+        guided: Whether an image takes two rows, as with classifier-free guidance.
     """
 
     def __init__(self, forward: Forward) -> None:
@@ -95,15 +95,15 @@ class BatchInvariant:
 
     @property
     def padded(self) -> bool:
-        """True if a single image takes as long as a full piece, as far as this was tested."""
+        """True if a single image takes as long as a full piece, as far as tests have shown."""
         return self._pieces.padded
 
     def images(self, height: int, width: int) -> int:
-        """Return the most images of one size of latents that run together."""
+        """Return the most images with one size of latents that run together."""
         return PADDED if self.padded else _most(IMAGES, height * width)
 
     def compile(self, height: int, width: int, channels: int, guided: bool) -> None:
-        """Compile for pieces of one shape, to which smaller ones are padded; other shapes are computed as before."""
+        """Compile for pieces of one shape, to which smaller pieces are padded. Other shapes are computed as before."""
         each = 2 if guided else 1
         shape = (each * PADDED, channels, height, width)
         self._pieces.fix(shape, each)
@@ -117,7 +117,7 @@ class BatchInvariant:
         return_dict: bool = True,
         **named: Any,  # noqa: ANN401
     ) -> UNet2DConditionOutput | tuple[Tensor]:
-        """Predict as the UNet does; every tensor with a row for each row of the sample is cut with it."""
+        """Predict like the UNet. Every tensor with a row for each row of the sample is cut together with the sample."""
         predicted = self._pieces.run(sample, *positional, each=2 if self.guided else 1, **named)
         return UNet2DConditionOutput(sample=predicted) if return_dict else (predicted,)
 
@@ -129,7 +129,7 @@ class BatchInvariant:
 
 
 class Pieces:
-    """Runs a network on batches, cut into pieces of sizes that agree bit by bit."""
+    """Cuts a batch into pieces whose sizes agree bit by bit, and runs a network on each piece."""
 
     def __init__(self, forward: Callable[..., Tensor], most: int) -> None:
         self._forward, self._most = forward, most
@@ -137,16 +137,16 @@ class Pieces:
         self._agreeing: dict[tuple[object, ...], tuple[int, ...]] = {}
 
     def fix(self, shape: Sequence[int], each: int) -> None:
-        """Use pieces of one shape only for rows of this kind.
+        """Use only pieces of one shape for rows of this kind.
 
         Args:
-            each: Rows of an image.
+            each: Rows of one image.
         """
         self._fixed[tuple(shape[1:]), each] = (shape[0],)
 
     @property
     def padded(self) -> bool:
-        """True if a single image is padded, for a shape that was run or fixed."""
+        """True if a single image is padded, for a shape that was run or is fixed."""
         known = [(key[1], sizes) for found in (self._fixed, self._agreeing) for key, sizes in found.items()]
         return any(sizes[0] != each for each, sizes in known)
 
@@ -155,22 +155,22 @@ class Pieces:
 
         Args:
             sample: Has a row for each row of the answer.
-            positional: More inputs; tensors with as many rows are cut with it.
-            each: Rows of an image.
-            named: As ``positional``.
+            positional: More inputs. Tensors with as many rows as the sample are cut together with it.
+            each: Rows of one image.
+            named: More inputs, treated like ``positional``.
         """
         rows, given = len(sample), ((sample, *positional), named)
         kind = tuple(sample.shape[1:]), each
         sizes = self._fixed.get(kind)
         if sizes is None:
-            # With another number of threads a kernel splits its sums differently, so sizes are compared
-            # again. Threads share the sums of a kernel.
+            # Threads share the sums of a kernel, so another number of threads splits the sums differently. Sizes are
+            # then compared again.
             key = (*kind, sample.dtype, torch.get_num_threads())
             sizes = self._agreeing[key] = self._agreeing.get(key) or self._agree(given, rows, each)
         return torch.cat([self._piece(given, rows, *cut) for cut in _cuts(rows, sizes)])
 
     def _piece(self, given: Any, rows: int, start: int, size: int) -> Tensor:  # noqa: ANN401
-        """Compute ``size`` rows from ``start``; the last row is repeated where rows are missing."""
+        """Compute ``size`` rows from ``start`` on. If rows are missing, the last row is repeated."""
         places = torch.arange(start, start + size).clamp(max=rows - 1)
         positional, named = convert(given, _picker(places, rows))
         return self._forward(*positional, **named)[: min(size, rows - start)]
@@ -178,8 +178,8 @@ class Pieces:
     def _agree(self, given: Any, rows: int, each: int) -> tuple[int, ...]:  # noqa: ANN401
         """Return the numbers of rows whose results equal the largest piece's bit by bit, smallest first.
 
-        The test compares the last rows of the largest piece, which are at other positions in smaller ones,
-        and the first row.
+        The test compares the first row, and the last rows of the largest piece. In smaller pieces these rows have
+        other positions.
         """
         sample = given[0][0]
         images = _most(self._most, sample.shape[-2] * sample.shape[-1])
@@ -189,8 +189,7 @@ class Pieces:
             return (most,)
         drawn = convert(given, _random_rows(most, rows))
         full = self._piece(drawn, most, 0, most)
-        # The smallest piece is also tried at the first position: the position of a row must not matter
-        # either.
+        # The smallest piece is also tried at the first position, because a row's position must not matter either.
         tried = [(size, most - size) for size in sizes[:-1]] + [(least, 0)]
         apart = {
             size
@@ -198,7 +197,7 @@ class Pieces:
             if not torch.equal(self._piece(drawn, most, start, size), full[start : start + size])
         }
         agreeing = tuple(size for size in sizes if size not in apart)
-        # One size that agrees with no other proves nothing, so all batches are padded to one size.
+        # A size that agrees with no other proves nothing. All batches are then padded to one size.
         return agreeing if len(agreeing) > 1 or not apart else (min(most, each * PADDED),)
 
 
@@ -208,13 +207,13 @@ def _most(images: int, pixels: int) -> int:
 
 
 def _cuts(rows: int, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the start and size of each piece: full ones, then a few that need little padding."""
+    """Yield the start and size of each piece: full pieces first, then a few that need little padding."""
     start = 0
     while start < rows:
         left = rows - start
         enough = next((size for size in sizes if size >= left), sizes[-1])
         below = max((size for size in sizes if size <= left), default=enough)
-        # Padding of less than half a piece is cheaper than another run of the network.
+        # Padding of less than half a piece costs less than another run of the network.
         size = below if left - below < below / 2 else enough
         yield start, size
         start += size
@@ -239,7 +238,7 @@ def _random_rows(count: int, rows: int) -> Callable[[Tensor], Tensor]:
 
 
 def _fix_kernels(network: nn.Module) -> None:
-    """Make convolutions and products of a network use kernels that do not depend on the number of rows."""
+    """Replace a network's convolutions and products by kernels that do not depend on the number of rows."""
     for module in network.modules():
         if (
             type(module) is nn.Conv2d
@@ -252,7 +251,7 @@ def _fix_kernels(network: nn.Module) -> None:
 
 
 class _Convolution:
-    """A convolution by oneDNN in batches of any size; its weights are laid out for the first shape that it gets."""
+    """A convolution by oneDNN in batches of any size. The weights are laid out for the first shape that is computed."""
 
     def __init__(self, module: nn.Conv2d) -> None:
         self._module = module
@@ -265,7 +264,7 @@ class _Convolution:
         module, shape = self._module, given.shape[1:]
         weight, bias = module.weight.detach(), module.bias
         if self._packed is None:
-            # Laid out for a full piece: the layout must not depend on the size of the first batch.
+            # The layout is for a full piece, because it must not depend on the size of the first batch.
             size = [IMAGES, *shape]
             packed = torch.ops.mkldnn._reorder_convolution_weight(weight.contiguous(), *self._how, size)
             self._packed = shape, packed
@@ -281,20 +280,19 @@ class _Convolution:
 
 
 _LEAST_ROWS, _LEAST_ROWS_ROUNDED = 4, 32
-"""Least rows of a product.
+"""Least rows of a product: in general, and for coarse types.
 
-The second for types so coarse that another kernel's sums differ in one of a million values.
+In coarse types, another kernel's sums differ in one of a million values.
 """
 _WIDE, _ROWS_OF_WIDE = 256, 128
-"""Beyond this many columns, kernels for matrix units (AMX) split a row's sum by the number of rows.
+"""Beyond this many columns, kernels for matrix units (AMX) split a row's sum according to the number of rows.
 
-Only so few values differ that a test with random ones hardly finds them. So the number of rows is then always
-the same.
+A test with random values hardly finds the few values that differ. The number of rows is therefore constant.
 """
 
 
 def _multiply(module: nn.Linear, given: Tensor) -> Tensor:
-    """Multiply as the module's ``forward``, with rows of zeros added up to the least number."""
+    """Multiply like the module's ``forward``, after adding rows of zeros up to the least number."""
     rows, is_rounded = given.numel() // given.shape[-1], given.dtype != torch.float32
     is_wide = is_rounded and given.shape[-1] > _WIDE
     least = _ROWS_OF_WIDE if is_wide else _LEAST_ROWS_ROUNDED if is_rounded else _LEAST_ROWS

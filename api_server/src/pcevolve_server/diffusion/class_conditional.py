@@ -1,8 +1,8 @@
-"""Class-conditional models (DiT), and unconditional ones (DDPM), which are served as models without classes.
+"""Class-conditional models (DiT) and unconditional models (DDPM). The latter are served as models without classes.
 
-diffusers has no image-to-image for them, so this module has the denoising loop. A variation starts from the
-given image with noise of its strength (Meng et al. 2022, "SDEdit", arXiv 2108.01073), as in Private
-Evolution.
+diffusers has no image-to-image pipeline for these models, so this module contains the denoising loop. A
+variation starts from the given image with noise of the requested strength (Meng et al. 2022, "SDEdit", arXiv
+2108.01073), as in Private Evolution.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo, Recommended, Resolution
 
 PIPELINES = ("DiTPipeline", "DDPMPipeline", "DDIMPipeline")
-"""The classes of diffusers that are served here, as named in ``model_index.json``."""
+"""Classes of diffusers that this module serves, as named in ``model_index.json``."""
 
 
 class Denoiser(Protocol):
-    """Predicts what a scheduler needs, in the space in which noise is added."""
+    """Predicts the values that a scheduler needs, in the space in which noise is added."""
 
     def start(self, images: Sequence[Image.Image], generators: Sequence[torch.Generator]) -> Tensor:
         """Return images in that space, of shape ``(images, channels, height, width)``."""
@@ -40,7 +40,7 @@ class Denoiser(Protocol):
     def predict(
         self, noisy: Tensor, timestep: Tensor, classes: Sequence[int | None], guidance: float
     ) -> Tensor:
-        """Return the network's answer to noisy images, in their shape; None stands for any class."""
+        """Return the network's answer to noisy images, in their shape. Class None means any class."""
 
     def finish(self, values: Tensor) -> Tensor:
         """Return values as pixels in [-1, 1]."""
@@ -48,15 +48,15 @@ class Denoiser(Protocol):
 
 @dataclass(frozen=True)
 class ClassConditionalGenerator:
-    """Draws the class that a prompt names, if the model knows it, and otherwise ignores the prompt.
+    """Draws the class that a prompt names. A prompt without a known class is ignored.
 
-    A new image without a known class gets a class drawn by its seed, like Private Evolution's random classes
-    of ImageNet. A variation without one has no class, as the class of the given image is unknown.
+    Without a known class, a new image gets a class that its seed determines, like the random ImageNet classes of
+    Private Evolution. A variation then has no class, because the class of the given image is unknown.
 
     Attributes:
-        scheduler: Never run, only copied.
+        scheduler: Only copied, never run.
         denoiser: On its device.
-        labels: Number of each class by its name in lower case; empty for models without classes.
+        labels: Number of each class by the class's name in lower case. Empty for models without classes.
         classes: Number of classes.
         shape: Channels, height and width of the denoised tensor.
         memory: Bytes of all weights.
@@ -77,11 +77,10 @@ class ClassConditionalGenerator:
 
     @property
     def on_gpu(self) -> bool:
-        """True if its networks are on a GPU."""
         return self.device.type != "cpu"
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make one picture for each task; the tasks share one recipe."""
+        """Make one picture for each task. All tasks share one recipe."""
         self._require_own_size(tasks)
         scheduler = schedulers.scheduler_named(tasks[0].recipe.scheduler, self.scheduler)
         scheduler.set_timesteps(tasks[0].recipe.steps)
@@ -91,9 +90,9 @@ class ClassConditionalGenerator:
         return self._denoise(tasks, scheduler, noisy, classes, generators, is_cancelled)
 
     def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make variations: strength 0 is the input, 1 a new image.
+        """Make variations. Strength 0 returns the input, and strength 1 a new image.
 
-        Between them, noise of exactly that share of the noise levels is added.
+        Any other strength adds noise of exactly that share of the noise levels.
         """
         self._require_own_size(tasks)
         recipe = tasks[0].recipe
@@ -121,7 +120,7 @@ class ClassConditionalGenerator:
             raise InvalidRequestError(f"this model makes only images of {own.width}x{own.height}")
 
     def _find_class(self, prompt: str, seed: int | None = None) -> int | None:
-        """Return the class that a prompt names, the longest name first; else one drawn by the seed."""
+        """Return the class that a prompt names, preferring longer names. Without such a class, draw one by the seed."""
         told = " ".join(re.findall(r"\w+", prompt.casefold()))
         known = [label for label in self.labels if f" {label} " in f" {told} "]
         if known:
@@ -159,13 +158,12 @@ class ClassConditionalGenerator:
 
 @dataclass(frozen=True)
 class LatentDenoiser:
-    """A diffusion transformer of latents (Peebles and Xie 2023, arXiv 2212.09748), with an extra class for any."""
+    """A diffusion transformer of latents (Peebles and Xie 2023, arXiv 2212.09748). An extra class means any class."""
 
     transformer: Any
     autoencoder: Any
 
     def start(self, images: Sequence[Image.Image], generators: Sequence[torch.Generator]) -> Tensor:
-        """See ``Denoiser``."""
         pixels = _to_tensor(images).to(self.autoencoder.device, self.autoencoder.dtype)
         rows = [
             self.autoencoder.encode(each[None]).latent_dist.sample(generator)
@@ -176,7 +174,6 @@ class LatentDenoiser:
     def predict(
         self, noisy: Tensor, timestep: Tensor, classes: Sequence[int | None], guidance: float
     ) -> Tensor:
-        """See ``Denoiser``."""
         anything: int = self.transformer.config.num_embeds_ada_norm
         numbers = [anything if each is None else each for each in classes]
         if guidance <= 1 or set(numbers) == {anything}:
@@ -194,7 +191,6 @@ class LatentDenoiser:
         return said[:, : noisy.shape[1]].to(noisy.dtype)  # behind it may be a learned variance
 
     def finish(self, values: Tensor) -> Tensor:
-        """See ``Denoiser``."""
         latents = (values / self.autoencoder.config.scaling_factor).to(self.autoencoder.dtype)
         made: Tensor = self.autoencoder.decode(latents).sample
         return made
@@ -205,14 +201,13 @@ class PixelDenoiser:
     """A UNet of pixels without a condition (Ho et al. 2020, arXiv 2006.11239).
 
     Attributes:
-        grey: Whether a pixel has one channel and not three.
+        grey: Whether a pixel has one channel instead of three.
     """
 
     unet: Any
     grey: bool
 
     def start(self, images: Sequence[Image.Image], generators: Sequence[torch.Generator]) -> Tensor:
-        """See ``Denoiser``."""
         if self.grey:
             return _to_tensor([each.convert("L") for each in images])[:, :1].to(self.unet.device)
         return _to_tensor(images).to(self.unet.device)
@@ -220,22 +215,23 @@ class PixelDenoiser:
     def predict(
         self, noisy: Tensor, timestep: Tensor, classes: Sequence[int | None], guidance: float
     ) -> Tensor:
-        """See ``Denoiser``."""
         said: Tensor = self.unet(noisy.to(self.unet.dtype), timestep.to(noisy.device)).sample
         return said[:, : noisy.shape[1]].to(noisy.dtype)
 
     def finish(self, values: Tensor) -> Tensor:
-        """See ``Denoiser``."""
         return values.expand(-1, 3, -1, -1)
 
 
 def make_generator(pipeline: DiffusionPipeline, identity: str) -> ClassConditionalGenerator:
-    """Return a generator for a pipeline of ``PIPELINES``, under a name.
+    """Return a generator for a pipeline of ``PIPELINES``.
+
+    Args:
+        name: The model's id.
 
     Raises:
-        ModelLoadError: Its scheduler cannot begin at an exact strength, or its images are not square, or of
-            another number of channels.
-        AttributeError: A part of its class is missing.
+        ModelLoadError: The scheduler cannot begin at an exact strength, or images are not square, or the number
+            of channels is neither 1 nor 3.
+        AttributeError: The pipeline lacks a part of its class.
     """
     schedulers.check(pipeline.scheduler)
     network = traits.denoiser(pipeline)
@@ -252,7 +248,7 @@ def make_generator(pipeline: DiffusionPipeline, identity: str) -> ClassCondition
     }
     scheduler = pipeline.scheduler
     if isinstance(scheduler, DDPMScheduler):
-        # This solver needs the model's thousand steps; in a request's few it makes noise.
+        # This solver needs the model's thousand steps. With a request's few steps it makes noise.
         scheduler = DDIMScheduler.from_config(scheduler.config)
     return ClassConditionalGenerator(
         info=_info(identity, type(pipeline).__name__, side * factor, guided=autoencoder is not None),
@@ -279,12 +275,12 @@ def _side(sample_size: object) -> int:
 
 
 def is_served(index: Mapping[str, Any]) -> bool:
-    """True if the contents of a ``model_index.json`` are those of a pipeline that is served here."""
+    """True if a ``model_index.json`` with this content names a pipeline of this module."""
     return index.get("_class_name") in PIPELINES
 
 
 def _info(identity: str, kind: str, side: int, guided: bool) -> ModelInfo:
-    # DiT's own pipeline has 50 steps and a guidance of 4; DDIM's authors show CIFAR-10 with 50 steps, too.
+    # DiT's own pipeline has 50 steps and guidance 4. DDIM's authors show CIFAR-10 with 50 steps, too.
     best = Recommended(steps=50, guidance=4.0 if guided else 1.0, strength_low=0.2, strength_high=0.95)
     return ModelInfo(
         id=identity,
@@ -300,7 +296,7 @@ def _info(identity: str, kind: str, side: int, guided: bool) -> ModelInfo:
 
 
 def _seed_generators(tasks: Sequence[Task]) -> list[torch.Generator]:
-    """Return a noise generator for each task; it depends on the seed alone, not on device and batch."""
+    """Return a noise generator for each task. It depends on the seed alone, not on the device or the batch."""
     return [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
 
 

@@ -1,8 +1,8 @@
-"""Recognize by their names models that were distilled for few steps without guidance; their files do not say it.
+"""Recognize models that were distilled for few steps without guidance. Only their names show it, not their files.
 
 Sources: the cards of SD-Turbo, SDXL-Turbo and Stable Diffusion 3.5 Large Turbo (Stability AI), of
 SDXL-Lightning and Hyper-SD (ByteDance), of DMD2 (Yin et al. 2024, arXiv 2405.14867), of FLUX.1-Turbo-Alpha
-(Alimama), of Qwen-Image- Lightning (ModelTC), and of the latent consistency LoRAs (Luo et al. 2023, arXiv
+(Alimama), of Qwen-Image-Lightning (ModelTC), and of the latent consistency LoRAs (Luo et al. 2023, arXiv
 2311.05556).
 """
 
@@ -24,32 +24,32 @@ _MATCHED: Final = re.compile(r"(?<![a-z])dmd2?(?![a-z])")
 """Models that run with the scheduler of consistency models."""
 _CONSISTENT: Final = re.compile("lcm")
 _NAMELESS: Final = frozenset({"pytorch_lora_weights", "adapter_model", "diffusion_pytorch_model"})
-"""File names that say nothing of the model."""
+"""File names that do not identify a model."""
 
 
 def is_few_step(name: str) -> bool:
-    """True if a name, in lower case, is that of a model, or a LoRA, for few steps without guidance."""
+    """True if a name, in lower case, belongs to a model or LoRA for few steps without guidance."""
     return _FEW.search(name) is not None
 
 
 def steps_in(name: str) -> int | None:
-    """Return the number of steps in a name, as in ``sdxl_lightning_8step``; None without one."""
+    """Return the number of steps in a name such as ``sdxl_lightning_8step``. Return None if the name has no number."""
     found = _STEPS.search(name)
     return int(found[1]) if found and 1 <= int(found[1]) <= _MOST_STEPS else None
 
 
 def is_consistent(name: str) -> bool:
-    """True if a name is that of a latent consistency model or LoRA."""
+    """True if a name belongs to a latent consistency model or LoRA."""
     return _CONSISTENT.search(name) is not None
 
 
 def is_matched(name: str) -> bool:
-    """True if a name is that of a model distilled by matching distributions (DMD2)."""
+    """True if a name belongs to a model that was distilled by matching distributions (DMD2)."""
     return _MATCHED.search(name) is not None
 
 
 def names_of(settings: ModelSettings) -> tuple[str, ...]:
-    """Return the names that can show what a model was distilled for, in lower case: its LoRAs' and its own.
+    """Return the names that can show how a model was distilled, in lower case: the names of its LoRAs, and its own.
 
     Names of folders and publishers are left out.
     """
@@ -70,9 +70,9 @@ def _last(source: str) -> str:
 
 
 def begin_at_noise(scheduler: SchedulerMixin, settings: ModelSettings) -> SchedulerMixin:
-    """Return a model's scheduler with its LoRAs: a LoRA for few steps was distilled to begin at pure noise.
+    """Return the scheduler of a model with LoRAs. A LoRA for few steps was distilled to begin at pure noise.
 
-    Ordinary models mostly have a schedule that begins a little later, which is visible with few steps.
+    The schedule of an ordinary model mostly begins a little later, and with few steps the difference is visible.
     """
     few = any(is_few_step(each) and not is_matched(each) for each in _names_of_loras(settings))
     if not few or getattr(scheduler, "betas", None) is None:

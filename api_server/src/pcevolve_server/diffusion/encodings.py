@@ -1,8 +1,8 @@
-"""Cache the encodings of prompts and images; each is made once, and one at a time.
+"""Cache the encodings of prompts and images. Each encoding is made once, and alone.
 
-An encoding made alone cannot depend on other tasks, and a cached one has the same bits as a new one. The
-variations of one image share both encodings, within a run and between runs and requests of one caller. They
-are not shared between callers: the time of an answer would tell one caller what another asked for.
+An encoding that is made alone does not depend on other tasks, so a cached encoding has the same bits as a new
+one. All variations of one image share its encoding, within a run and between runs and requests of one caller.
+Callers do not share encodings: the time of an answer would show one caller what another had requested.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _Value = TypeVar("_Value")
 
 
 class BoundedCache(Generic[_Value]):
-    """Values by key; the least recently used one is dropped first. For one thread."""
+    """Values by key. The least recently used value is dropped first. For one thread only."""
 
     def __init__(self, most_bytes: int, weigh: Callable[[_Value], int]) -> None:
         """Start empty.
 
         Args:
-            most_bytes: The most bytes of all values together; a larger value is returned and not kept.
+            most_bytes: Most bytes of all values together. A larger value is returned but not stored.
         """
         self._most, self._weigh = most_bytes, weigh
         self._values: OrderedDict[Hashable, _Value] = OrderedDict()
         self._bytes = 0
 
     def get(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
-        """Return the value of ``key``; make it if it is not there."""
+        """Return the value of ``key``. Make the value if it is not stored."""
         if key in self._values:
             self._values.move_to_end(key)
             return self._values[key]
@@ -50,7 +50,7 @@ class BoundedCache(Generic[_Value]):
     def _keep(self, key: Hashable, value: _Value) -> None:
         self._values[key] = value
         self._bytes += self._weigh(value)
-        # A value that alone is too large is dropped too; it was returned all the same.
+        # A single value that is too large is dropped too, after it was returned.
         while self._bytes > self._most:
             _, dropped = self._values.popitem(last=False)
             self._bytes -= self._weigh(dropped)
@@ -59,7 +59,7 @@ class BoundedCache(Generic[_Value]):
 _NAMES = ("tokenizer", "tokenizer_2", "tokenizer_3")
 
 Reader = tuple[Callable[[str], int], int]
-"""A function that counts a prompt's tokens, and how many of them are read."""
+"""A function that counts a prompt's tokens, and the number of tokens that are read."""
 
 
 def find_readers(pipeline: DiffusionPipeline) -> list[Reader]:
@@ -68,7 +68,7 @@ def find_readers(pipeline: DiffusionPipeline) -> list[Reader]:
     found: list[Reader] = []
     for tokenizer in filter(None, (getattr(pipeline, name, None) for name in _NAMES)):
         own = tokenizer.model_max_length
-        # The pipeline's argument applies only to encoders other than CLIP's.
+        # The pipeline's argument for this number applies only to encoders other than CLIP's.
         is_clip = "CLIP" in type(tokenizer).__name__
         most = own if asked is None or is_clip else min(own, asked.default)
         found.append((partial(_count_tokens, pipeline, tokenizer), most))
@@ -78,35 +78,35 @@ def find_readers(pipeline: DiffusionPipeline) -> list[Reader]:
 def cut_tokens(read_by: Sequence[Reader], prompt: str) -> int:
     """Return how many tokens at the end of ``prompt`` no text encoder reads.
 
-    The pipeline cuts the prompt there itself. Its warning quotes the prompt and is silenced, so the server
+    The pipeline itself cuts the prompt there. Its warning is silenced because it quotes the prompt, so the server
     has to count.
     """
     return min((max(0, count(prompt) - most) for count, most in read_by), default=0)
 
 
 def _count_tokens(pipeline: DiffusionPipeline, tokenizer: Any, prompt: str) -> int:  # noqa: ANN401
-    """Return the number of tokens; a taught word may stand for several."""
+    """Return the number of tokens. A word of textual inversion may have several."""
     if hasattr(pipeline, "maybe_convert_prompt"):
         prompt = pipeline.maybe_convert_prompt(prompt, tokenizer)
     return len(tokenizer(prompt).input_ids)
 
 
 _MOST_BYTES: Final = 64 * 2**20
-"""For the prompts, and again for the images: 280 prompts of Stable Diffusion 1.5, 15 of Flux.
+"""Bytes for the prompts, and as many for the images.
 
-170 images of 512 x 512 pixels.
+They suffice for 280 prompts of Stable Diffusion 1.5 or 15 of Flux, and for 170 images of 512 x 512 pixels.
 """
 MOST_BYTES: Final = 2 * _MOST_BYTES
-"""Bytes of all caches beside a model's weights."""
+"""Bytes of all caches, in addition to a model's weights."""
 
 Prompt = Callable[[str, str], Mapping[str, Tensor]]
-"""Returns the embeddings of a caller's text, one row each, by the names of a pipeline's arguments."""
+"""Returns embeddings of a caller's text, one row each, by the names of a pipeline's arguments."""
 
 
 def remember_prompts(pipeline: DiffusionPipeline) -> Prompt | None:
-    """Return a function that embeds a pipeline's prompts and caches them.
+    """Return a function that embeds a pipeline's prompts and caches the embeddings.
 
-    None for families whose pipelines must do it.
+    Return None for families whose pipelines have to embed prompts themselves.
     """
     names = family_of(type(pipeline).__name__).embeds
     if names is None:
@@ -117,8 +117,7 @@ def remember_prompts(pipeline: DiffusionPipeline) -> Prompt | None:
     )
 
     def embed(prompt: str) -> dict[str, Tensor]:
-        # Without this, a cached value would keep all tensors that it was computed from, for gradients that
-        # are never used.
+        # With gradients, a cached value would keep all tensors from which it was computed. Gradients are never used.
         with torch.inference_mode():
             returned = pipeline.encode_prompt(prompt=prompt, **arguments)
         return {name: found for name, found in zip(names, returned, strict=True) if name}
@@ -127,7 +126,7 @@ def remember_prompts(pipeline: DiffusionPipeline) -> Prompt | None:
 
 
 def _arguments(pipeline: DiffusionPipeline) -> dict[str, Any]:
-    """Return arguments that embed all prompts alike: the same text for each encoder, once, without a negative one."""
+    """Return arguments that embed every prompt alike: one text for all encoders, without a negative prompt."""
     known = inspect.signature(pipeline.encode_prompt).parameters
     wanted = {
         "prompt_2": None,  # as the first
@@ -142,7 +141,7 @@ def _arguments(pipeline: DiffusionPipeline) -> dict[str, Any]:
 def stack_prompts(
     encoded: Prompt, callers: Sequence[str], positive: Sequence[str], negative: Sequence[str]
 ) -> dict[str, Tensor]:
-    """Return a pipeline call's arguments for prompts and their callers, with as many negative prompts, or none."""
+    """Return a pipeline call's arguments for prompts and their callers, with as many negative prompts or none."""
     rows = [encoded(*each) for each in zip(callers, positive, strict=True)]
     found = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
     if not negative:
@@ -152,10 +151,10 @@ def stack_prompts(
 
 
 class ImageEncodings:
-    """Lets an autoencoder encode a caller's image once, while it is in the cache.
+    """Lets an autoencoder encode a caller's image only once, as long as the image is in the cache.
 
-    Pipelines encode one image at a time, because each image has a generator of its own. The cache holds the
-    distribution from which they draw.
+    Pipelines encode one image at a time, because each image has its own generator. The cache contains the
+    distribution from which a pipeline draws.
     """
 
     def __init__(self, autoencoder: AutoencoderKL) -> None:
@@ -166,11 +165,11 @@ class ImageEncodings:
         autoencoder.encode = self._encode_once
 
     def expect(self, callers: Iterable[str]) -> None:
-        """Begin a run with images of these callers, which are encoded in this order."""
+        """Begin a run with images of these callers. The images are encoded in the callers' order."""
         self._callers = deque(callers)
 
     def _encode_once(self, x: Tensor, return_dict: bool = True) -> AutoencoderKLOutput | tuple[Any]:
-        # Encode a copy: the position of an image in memory must not change a bit.
+        # Encode a copy, because an image's position in memory must not change a bit.
         def encode() -> AutoencoderKLOutput:
             return self._encode(x.clone())
 

@@ -1,10 +1,10 @@
-"""Text-to-image and image-to-image through diffusers pipelines on one set of weights.
+"""Text-to-image and image-to-image through two diffusers pipelines that share one set of weights.
 
-Models that edit take the image in addition to the noise, so every variation begins at pure noise and has no
-strength. Sources of how they draw without an image: the model card of FLUX.1 Kontext; Brooks et al. 2023,
-"InstructPix2Pix" (arXiv 2211.09800), section 3.2.1: in training a part of the images were zeros; Wu et al.
-2025, "Qwen-Image Technical Report" (arXiv 2508.02324): it is trained to draw and to edit by the same weights,
-so Qwen-Image's pipeline draws with those of Qwen-Image-Edit.
+Models that edit take the image in addition to the noise. So each of their variations begins at pure noise and
+has no strength. Sources for drawing without an image: the model card of FLUX.1 Kontext; Brooks et al. 2023,
+"InstructPix2Pix" (arXiv 2211.09800), section 3.2.1, where part of the training images were zeros; Wu et al.
+2025, "Qwen-Image Technical Report" (arXiv 2508.02324), whose model was trained to draw and to edit with the
+same weights. Qwen-Image's pipeline therefore draws with the weights of Qwen-Image-Edit.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _SLOW_PIXELS = 768 * 768
 
 
 class Stages:
-    """Measures the stages of pipelines on the same networks; changes no result.
+    """Measures the stages of pipelines that share their networks. Changes no result.
 
-    On a GPU work is queued and done later. So the clock is read when all of it is done: once a run, before
-    decoding, which has to wait for it anyway.
+    A GPU queues work and does it later. The clock is therefore read when all work is done, once a run: before
+    decoding, which has to wait for the work anyway.
 
     Attributes:
         finite: Whether the pixels of the latest run were finite before they were clipped.
@@ -77,7 +77,7 @@ class Stages:
         autoencoder.decode = decode_timed
 
     def begin(self) -> None:
-        """Begin a run: the encoding stage lasts until the denoiser first runs."""
+        """Begin a run. The encoding stage lasts until the denoiser first runs."""
         self._begun, self.finite = {ENCODE: time.perf_counter()}, True
 
     def seconds(self) -> dict[str, float]:
@@ -85,7 +85,7 @@ class Stages:
         ends = [*self._begun.values(), time.perf_counter()][1:]
         return {stage: end - begun for (stage, begun), end in zip(self._begun.items(), ends, strict=True)}
 
-    # The first denoising step ends the encoding; later steps of the run call this too.
+    # The first denoising step ends the encoding. Later steps call this method too.
     def _pass(self, stage: str) -> None:
         if stage in self._begun:
             return
@@ -99,19 +99,19 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class DiffusionGenerator:
-    """A pipeline pair of AutoPipelineForText2Image and AutoPipelineForImage2Image.
+    """Two diffusers pipelines, for text-to-image and image-to-image.
 
-    The noise of each image comes from its own CPU generator, seeded with the task's seed. So it does not
-    depend on the device or the rest of the batch.
+    The noise of each image comes from its own CPU generator, which has the task's seed. The noise therefore does
+    not depend on the device or on the rest of the batch.
 
     Attributes:
         text_to_image: A pipeline.
-        image_to_image: A pipeline made from the same components.
-        scheduler: The model's own; never run, only copied.
-        adapter: The IP-Adapter; ``None`` if none is loaded.
-        invariant: Makes the pipelines' denoiser independent of the batch; ``None`` if nothing does.
+        image_to_image: A pipeline of the same components.
+        scheduler: The model's own scheduler. Only copied, never run.
+        adapter: The IP-Adapter, or ``None``.
+        invariant: Makes the pipelines' denoiser independent of the batch; ``None`` for a dependent denoiser.
         encoded: Embeds prompts; ``None`` if the pipelines have to.
-        images: Encodes the images of variations; ``None`` if the autoencoder does so itself.
+        images: Encodes the images of variations; ``None`` if the autoencoder encodes them itself.
         stages: Measures the runs of both pipelines.
         interrupter: Ends a run within a step.
         attention: The kernels for attention.
@@ -131,7 +131,7 @@ class DiffusionGenerator:
 
     @property
     def bit_exact_batch_size(self) -> int:
-        """A full piece of the denoiser, if only the denoiser runs on several images at once; else 1."""
+        """The size of the denoiser's full piece if only the denoiser runs on several images at once; otherwise 1."""
         if self.invariant is None:
             return 1
         factor, size = self.text_to_image.vae_scale_factor, self.info.size
@@ -139,30 +139,30 @@ class DiffusionGenerator:
 
     @property
     def fixed_cost_batches(self) -> bool:
-        """True if the denoiser gets full pieces only."""
+        """True if the denoiser gets only full pieces."""
         return self.invariant is not None and self.invariant.padded
 
     @property
     def on_gpu(self) -> bool:
-        """True if its networks run on a GPU, permanently or moved there when needed."""
+        """True if the networks run on a GPU, also if they are moved there only to run."""
         return bool(self.text_to_image._execution_device.type != "cpu")
 
     @property
     def memory(self) -> int:
-        """Bytes of all weights, which both pipelines share, and of the caches."""
+        """Bytes of the weights, which both pipelines share, and of the caches."""
         return traits.weight_of(self.text_to_image) + MOST_BYTES
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""
+        """Make one picture from each task's prompt, in the order of the tasks. All tasks share one recipe."""
         recipe = tasks[0].recipe
         scheduler = self._scheduler(recipe)
         arguments = {"num_inference_steps": recipe.steps}
         return self._pictures(tasks, self._run(self.text_to_image, scheduler, tasks, arguments, is_cancelled))
 
     def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make variations: strength 0 is the input, 1 is a new image that ignores it.
+        """Make variations. Strength 0 returns the input, and strength 1 a new image that ignores the input.
 
-        Between them, noise of exactly that share of the noise levels is added to the input.
+        Any other strength adds noise of exactly that share of the noise levels.
         """
         recipe = tasks[0].recipe
         # A pipeline uses one image prompt for its whole batch.
@@ -173,7 +173,7 @@ class DiffusionGenerator:
         kept = schedulers.level_of_strength(scheduler, recipe.strength)
         if kept == 0:
             return [Picture(task.start(), cut_tokens(self._readers, task.prompt)) for task in tasks]
-        # All noise: nothing of the image is left, so it is a new image, with the same bits as one.
+        # At full strength nothing of the image is left, so the result is a new image, with the same bits.
         if kept == levels:
             return self.create(tasks, is_cancelled)
         steps = schedulers.run_steps(kept / levels, recipe.steps)
@@ -194,7 +194,7 @@ class DiffusionGenerator:
         arguments: dict[str, Any],
         is_cancelled: IsCancelled,
     ) -> np.ndarray:
-        """Return uint8 ``(tasks, height, width, 3)``; floats become bytes on the device, before they are copied."""
+        """Return uint8 ``(tasks, height, width, 3)``. The device converts floats to bytes before they are copied."""
         recipe = tasks[0].recipe
         pipeline.scheduler = schedulers.begin_at_first_level(scheduler)
         self.stages.begin()
@@ -202,7 +202,7 @@ class DiffusionGenerator:
             self.images.expect([task.caller for task in tasks])
         if self.invariant is not None:
             self.invariant.guided = traits.is_doubled(pipeline, recipe.guidance)
-        # On the processor, one for each image: noise must not depend on the device or on the batch.
+        # One generator for each image, on the processor: noise must not depend on the device or the batch.
         generators = [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
         slow = not self.on_gpu and recipe.pixels > _SLOW_PIXELS
         listening = self.interrupter.listening(is_cancelled, slow)
@@ -219,14 +219,14 @@ class DiffusionGenerator:
                 **arguments,
             )
             made = output.images.float()
-            # In half precision a large model may overflow; the image would be black, without an error.
+            # In half precision a large model may overflow. Its image would be black, without an error.
             if not (self.stages.finite and torch.isfinite(made).all()):
                 raise NotFiniteError
-            # Rounded: cutting off would make every image half a level darker.
+            # Rounded, because truncation would make every image half a level darker.
             return np.asarray((made * 255).round().to(torch.uint8).permute(0, 2, 3, 1).cpu())
 
     def _prompts(self, tasks: Sequence[Task]) -> dict[str, Any]:
-        """Return embeddings, or the texts for pipelines that have to embed them."""
+        """Return embeddings, or texts for pipelines that have to embed the texts themselves."""
         positive = [task.prompt for task in tasks]
         negative = [task.negative_prompt for task in tasks] if self.info.negative_prompts else []
         if self.encoded is not None:
@@ -259,10 +259,10 @@ def _ends_when(is_cancelled: IsCancelled) -> Callable[..., dict[str, Any]]:
 
 
 class EditGenerator(DiffusionGenerator):
-    """Pipelines that edit: one creates without an image, the other varies an image, to a degree that cannot be set."""
+    """Pipelines of models that edit. One creates without an image. The other varies to a degree that cannot be set."""
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""
+        """Make one picture from each task's prompt, in the order of the tasks. All tasks share one recipe."""
         arguments = self._arguments(tasks[0].recipe)
         if not traits.takes(self.text_to_image, "width"):
             arguments["image"] = self._no_images(tasks)
@@ -270,7 +270,7 @@ class EditGenerator(DiffusionGenerator):
         return self._pictures(tasks, self._run(self.text_to_image, scheduler, tasks, arguments, is_cancelled))
 
     def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make variations of the tasks' images; the recipe's strength is ignored."""
+        """Make variations of the tasks' images. The recipe's strength is ignored."""
         images: Any = [task.start() for task in tasks]
         if family_of(type(self.image_to_image).__name__).alone:
             if len(tasks) > 1:  # it takes several for several views of what one prompt is about
@@ -283,7 +283,7 @@ class EditGenerator(DiffusionGenerator):
         )
 
     def _arguments(self, recipe: Recipe) -> dict[str, Any]:
-        """Return the steps, and for Kontext the requested size, which it would change to about a million pixels."""
+        """Return the steps. For Kontext, add the requested size, which it would change to about a million pixels."""
         sized = {"max_area": recipe.width * recipe.height, "_auto_resize": False}
         return {"num_inference_steps": recipe.steps} | {
             name: value for name, value in sized.items() if traits.takes(self.text_to_image, name)

@@ -1,4 +1,4 @@
-"""Load a Generator by a name from the command line; one path for the bundled, a local and a hub model."""
+"""Load a Generator by a name from the command line. Bundled, local and hub models share one path of code."""
 
 from __future__ import annotations
 
@@ -46,11 +46,14 @@ from pcevolve_server.model_settings import (
 from pcevolve_server.work import Generator, Recipe, Task, generate
 from pcevolve_shared.memory import keep_memory
 
-_COMPILES = "--compile is for CUDA, and for small models on a processor with --batching exact: leave it out"
+_COMPILES = (
+    "--compile works only on CUDA, and for small models on a processor with --batching"
+    " exact: leave --compile out"
+)
 
 
 def _require_options(settings: ModelSettings, device: torch.device) -> None:
-    """Refuse, before anything is loaded, options that this device does not support."""
+    """Refuse options that this device does not support, before the model is loaded."""
     alike = settings.batching is Batching.EXACT
     if settings.compiled and not (device.type == "cuda" or (device.type == "cpu" and alike)):
         raise ModelLoadError(_COMPILES)
@@ -66,12 +69,12 @@ def _require_options(settings: ModelSettings, device: torch.device) -> None:
 
 
 def compile_for_usual(generator: DiffusionGenerator) -> None:
-    """Compile for the model's own size and recommended guidance, and draw once to do so.
+    """Compile for the model's own size and recommended guidance, by drawing once.
 
-    PyTorch caches the result: the first time takes about a minute, later ones seconds.
+    PyTorch caches the result. The first time takes about a minute, later times take seconds.
 
     Raises:
-        ModelLoadError: There is nothing to compile for, or no compiler.
+        ModelLoadError: The model cannot be compiled, or the compiler failed.
     """
     if generator.info.recommended is None or (generator.invariant is None and not generator.on_gpu):
         raise ModelLoadError(_COMPILES)
@@ -95,7 +98,7 @@ def compile_for_usual(generator: DiffusionGenerator) -> None:
 
 logger = logging.getLogger(__name__)
 
-# Above this, decoding one image uses a whole GPU, and a batch would not fit.
+# Above this size, decoding one image uses a whole GPU, and a batch would not fit.
 _SLICED_DECODING_PIXELS = 256 * 256
 # More threads would wait for each other longer than they compute (docs/results/speed.md).
 _THREADS_OF_SMALL = 1
@@ -105,7 +108,7 @@ def load(settings: ModelSettings) -> Generator:
     """Load the model that ``settings`` name onto the device.
 
     Raises:
-        ModelLoadError: It cannot be loaded; the message has its name and says what to do.
+        ModelLoadError: The model cannot be loaded. The message has its name and the next step.
     """
     networks.quieten(diffusers.utils.logging)
     keep_memory()
@@ -134,12 +137,12 @@ def load(settings: ModelSettings) -> Generator:
     logger.info(
         "model loaded", extra={"model": generator.info.id, "device": str(device), "precision": computes}
     )
-    # Outermost, so that every image is checked, from any pipeline.
+    # Outermost, so that every image from any pipeline is checked.
     return generator if checker is None else SafeGenerator(generator, checker, settings.safety_retries)
 
 
 def _load_class_conditional(source: Source, settings: ModelSettings, device: torch.device) -> Generator:
-    """Return a generator for a model of classes, or of one kind of image; it has no text encoder and few options."""
+    """Return a generator for a model of classes or of one kind of image. It has no text encoder and few options."""
     unknown = {
         "--lora": settings.loras,
         "--embedding": settings.embeddings,
@@ -165,7 +168,7 @@ def _load_class_conditional(source: Source, settings: ModelSettings, device: tor
 
 
 def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.device) -> str:
-    """Let the denoiser compute in a precision that suits the device, and describe it."""
+    """Let the denoiser compute in a precision that suits the device, and return a description of the precision."""
     denoiser = traits.denoiser(pipeline)
     if device.type == "cpu" and (wanted := networks.cpu_dtype(settings.precision)) != denoiser.dtype:
         numerics.lower(denoiser, wanted)
@@ -174,7 +177,7 @@ def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.d
         for network in (denoiser, pipeline.vae):
             network.to(memory_format=torch.channels_last)
     if is_small(denoiser):
-        # Convolutions on processors are faster with this layout; only rounding of sums differs.
+        # Convolutions on processors are faster with this layout. Only the rounding of sums differs.
         denoiser.to(memory_format=torch.channels_last)
         if not traits.recasts_autoencoder(pipeline):
             numerics.speed_up_decoder(pipeline.vae.decoder, denoiser.dtype)
@@ -182,9 +185,9 @@ def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.d
 
 
 def _detach_checker(settings: ModelSettings, pipeline: DiffusionPipeline) -> ModelChecker | None:
-    """Take the safety checker out of the pipeline, where it would only blacken images.
+    """Remove the safety checker from the pipeline, where it would only blacken images.
 
-    The server decides what to do with images that the checker flags.
+    The server decides how to answer requests for flagged images.
     """
     checker = getattr(pipeline, "safety_checker", None)
     extractor = getattr(pipeline, "feature_extractor", None)
@@ -237,7 +240,7 @@ def _generator(
 
 
 def _solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
-    """Return the scheduler for requests that name none; None for the model's own."""
+    """Return the scheduler of requests that name none. None: the model's own scheduler."""
     if settings.scheduler is None:
         best = traits.solver(settings, pipeline)
         return best if best in traits.scheduler_names(pipeline, pipeline.scheduler) else None
@@ -247,7 +250,7 @@ def _solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
 def _pair(
     settings: ModelSettings, pipeline: DiffusionPipeline
 ) -> tuple[DiffusionPipeline, DiffusionPipeline]:
-    """Return the pipelines that create and that vary, on the same weights, after checking that both can be served."""
+    """Check that two pipelines on the same weights can be served, and return them: one creates, the other varies."""
     try:
         if traits.is_edit(pipeline):
             # The pipeline that draws without an image uses a subset of the editing pipeline's parts.
@@ -261,7 +264,11 @@ def _pair(
         schedulers.check(pipeline.scheduler)
         names = traits.scheduler_names(pipeline, pipeline.scheduler)
         if settings.scheduler not in (None, OWN_SCHEDULER, *names):
-            has = f"this model has: {', '.join(names)}" if names else "this model runs with its own alone"
+            has = (
+                f"this model has: {', '.join(names)}"
+                if names
+                else "this model runs only with its own scheduler"
+            )
             raise ModelLoadError(f"unknown scheduler; {has}")
     except (ModelLoadError, ValueError) as error:
         raise ModelLoadError(f"cannot serve {settings.model}: {error}") from error

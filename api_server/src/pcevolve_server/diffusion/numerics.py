@@ -1,4 +1,4 @@
-"""Precision of networks, their layout in memory, and which of them are small."""
+"""Precision of networks, their layout in memory, and the test for small networks."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def convert(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any: 
 
 
 def lower(network: nn.Module, dtype: torch.dtype) -> None:
-    """Let a network compute in another precision than the pipeline, or network, around it.
+    """Let a network compute in another precision than the pipeline or network around it.
 
-    Only its own sums are rounded more; guidance and scheduler compute as before.
+    Only the network's own sums are rounded more. Guidance and scheduler compute as before.
     """
     network.to(dtype)
     network.register_forward_pre_hook(
@@ -35,13 +35,13 @@ def lower(network: nn.Module, dtype: torch.dtype) -> None:
 
 
 def _cast(value: Any, dtype: torch.dtype) -> Any:  # noqa: ANN401 - whatever a pipeline hands to a denoiser
-    # A timestep for each image stays as it is: above 512 bfloat16 has only every fourth integer. Denoisers
-    # embed it directly.
+    # A timestep for each image keeps its type, because above 512 bfloat16 has only every fourth integer.
+    # Denoisers embed timesteps directly.
     return convert(value, lambda each: each.to(dtype) if each.is_floating_point() and each.ndim > 1 else each)
 
 
 def speed_up_decoder(decoder: Decoder, dtype: torch.dtype) -> None:
-    """Let a decoder on a processor compute in ``dtype`` up to its last layer, with channels last in memory.
+    """Let a decoder on a processor compute in ``dtype`` with channels last in memory, except in its last layer.
 
     The last layer computes in float32, so that colours are not rounded to the lower precision.
     """
@@ -55,8 +55,8 @@ _MOST_WEIGHTS = 100_000_000
 
 
 def is_small(denoiser: nn.Module) -> bool:
-    """True for a denoiser that batches make several times faster: a small UNet on a processor."""
-    # A network that visits a GPU only to run is on the processor meanwhile, and has a hook that moves it.
+    """True for a small UNet on a processor, which batches make several times faster."""
+    # A network that is on a GPU only while it runs is on the processor now, and has a hook that moves it.
     visits = hasattr(denoiser, "_hf_hook")
     if not isinstance(denoiser, UNet2DConditionModel) or denoiser.device.type != "cpu" or visits:
         return False

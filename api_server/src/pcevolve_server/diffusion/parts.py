@@ -1,6 +1,6 @@
 """Find missing parts of a model's folder or file.
 
-The libraries would fill them at random, or leave them out, without a word.
+The libraries would silently fill missing parts at random, or leave them out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 
 INDEX: Final = "model_index.json"
-_AGAIN: Final = "download the model again, whole"
+_AGAIN: Final = "download the complete model again"
 LACKS_SOME: Final = f"it lacks weights of some layers: {_AGAIN}"
 _MISSING: Final = re.compile(r"LOAD REPORT from: (\S+).*\| *MISSING\b", re.DOTALL)
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -32,7 +32,7 @@ _WORDS: Final = {
 
 
 def names_in(file: Path) -> Collection[str]:
-    """Return the names of the tensors in a file; none if it is not a safetensors file."""
+    """Return the names of the tensors in a file. The result is empty if the file is not a safetensors file."""
     try:
         with safe_open(file, "pt") as opened:
             return set(opened.keys())
@@ -41,7 +41,7 @@ def names_in(file: Path) -> Collection[str]:
 
 
 def find_missing(folder: Path, index: Mapping[str, Any]) -> str | None:
-    """Name a part of an index that has no folder; None if all have."""
+    """Return a message that names a part of the index without a folder. None: all parts have folders."""
     for name, kind in index.items():
         is_part = not name.startswith("_") and isinstance(kind, list | tuple) and kind[-1] is not None
         if is_part and not any((folder / name).glob("*")):
@@ -50,11 +50,11 @@ def find_missing(folder: Path, index: Mapping[str, Any]) -> str | None:
 
 
 def find_fault(folder: Path, pipeline: DiffusionPipeline, said: Iterable[str]) -> str | None:
-    """Name a part of a loaded model that is incomplete; None if all are complete.
+    """Return a message that names an incomplete part of a loaded model. None: all parts are complete.
 
     Args:
         folder: The folder of the model, or of its configuration.
-        said: The messages of ``transformers.modeling_utils`` during loading, the only report on its networks.
+        said: The messages of ``transformers.modeling_utils`` during loading, which alone report on its networks.
     """
     for told in said:
         if lacking := _MISSING.search(told):
@@ -69,20 +69,17 @@ def find_fault(folder: Path, pipeline: DiffusionPipeline, said: Iterable[str]) -
 
 
 class _Collector(logging.Handler):
-    """Collects log messages."""
-
     def __init__(self) -> None:
         super().__init__()
         self.said: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Collect a message."""
         self.said.append(_COLOURS.sub("", record.getMessage()))
 
 
 @contextmanager
 def hear(name: str) -> Iterator[list[str]]:
-    """Collect the warnings of a library's log, and pass them to nobody else."""
+    """Collect the warnings of a library's log, and pass them to no other handler."""
     log, kept = logging.getLogger(name), _Collector()
     before = log.level, log.propagate
     log.addHandler(kept)

@@ -32,11 +32,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Source:
-    """Where the parts of a model are.
+    """The places of a model's parts.
 
     Attributes:
         folder: Directory or hub id with the configuration of all parts.
-        file: The checkpoint with all weights; None if they are in the folder, too.
+        file: The checkpoint with all weights. None: the folder has the weights, too.
         index: Contents of the folder's ``model_index.json``: the pipeline's class and its parts.
     """
 
@@ -46,7 +46,6 @@ class Source:
 
     @property
     def kind(self) -> str:
-        """Name of the pipeline's class."""
         return str(self.index.get("_class_name", ""))
 
 
@@ -54,7 +53,7 @@ def find(settings: ModelSettings) -> Source:
     """Find a model's configuration.
 
     Raises:
-        ModelLoadError: It is missing, or the model does not make images by itself.
+        ModelLoadError: The configuration is missing, or the model needs another model to make images.
     """
     place = sources.locate(settings.model)
     file = Path(place) if sources.is_checkpoint(settings.model) else None
@@ -78,10 +77,10 @@ def find(settings: ModelSettings) -> Source:
 
 
 def _unfit(source: Source) -> str | None:
-    """Say why a model cannot be served, as far as its index tells."""
+    """Return the reason why a model cannot be served, as far as its index shows."""
     without_first = source.index.get("text_encoder") == [None, None] and family_of(source.kind).encoders > 1
     if source.index.get("requires_aesthetics_score") or without_first:
-        return "it is a refiner, which finishes what a base model began; serve the base model"
+        return "it is a refiner, which only finishes images that a base model began: serve the base model"
     return next((reason for part, reason in families.UNFIT.items() if part in source.kind), None)
 
 
@@ -89,7 +88,7 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
     """Read a model's weights into the computer's memory.
 
     Raises:
-        ModelLoadError: They cannot be read; the message says what to do.
+        ModelLoadError: The weights cannot be read. The message gives the next step.
     """
     dtype = _dtype(source, settings, device)
     if source.file is not None and any(map(_SCALED.search, parts.names_in(source.file))):
@@ -136,7 +135,7 @@ def _read(source: Source, settings: ModelSettings, dtype: torch.dtype) -> Diffus
 
 
 def _packed(source: Source, settings: ModelSettings) -> dict[str, Any]:
-    """Return the settings by which bitsandbytes packs the denoiser's weights on reading.
+    """Return the settings with which bitsandbytes packs the denoiser's weights while it reads them.
 
     Source: LLM.int8 (arXiv 2208.07339).
     """
@@ -157,30 +156,31 @@ def _class_of(source: Source) -> Any:  # noqa: ANN401 - the library has no types
     found = _get_task_class(AUTO_TEXT2IMAGE_PIPELINES_MAPPING, source.kind, throw_error_if_not_exist=False)
     if found is None:
         raise ValueError(
-            f"diffusers has no text-to-image pipeline for a {source.kind}; of models that edit, this server knows"
+            f"diffusers has no text-to-image pipeline for a {source.kind}. Of the models that edit"
+            " images, this server supports"
             f" {families.SERVED_EDITS}"
         )
     return found
 
 
 def _dtype(source: Source, settings: ModelSettings, device: torch.device) -> torch.dtype:
-    """Return the type of the weights: on a GPU bfloat16 for transformers, which overflow in float16."""
+    """Return the type of the weights. On a GPU it is bfloat16 for transformers, which overflow in float16."""
     if device.type != "cuda":
         return torch.float32
     return networks.gpu_dtype(settings.precision, brain="transformer" in source.index)
 
 
 def place(pipeline: DiffusionPipeline, settings: ModelSettings, device: torch.device) -> None:
-    """Move a pipeline to its device: whole or, if memory is short, one network at a time while it runs.
+    """Move a pipeline to its device. If memory is short, move one network at a time, while it runs.
 
     Raises:
-        ModelLoadError: There is no GPU for single networks, or a single network does not fit.
+        ModelLoadError: Offloading is requested without a GPU, or a single network does not fit.
     """
     if settings.offload is Offload.ON and device.type != "cuda":
         raise ModelLoadError(f"--offload on needs a GPU, and the device is {device}: leave --offload out")
     try:
         if _offloads(pipeline, settings, device):
-            logger.info("networks are brought to the GPU one at a time", extra={"model": settings.model})
+            logger.info("each network is moved to the GPU when it runs", extra={"model": settings.model})
             pipeline.enable_model_cpu_offload(device=device)
         else:
             pipeline.to(device)
@@ -195,8 +195,8 @@ def _offloads(pipeline: DiffusionPipeline, settings: ModelSettings, device: torc
     if device.type != "cuda" or settings.offload is not Offload.AUTO:
         return settings.offload is Offload.ON
     free: int = torch.cuda.mem_get_info(device)[0]
-    # Free memory is measured: other programs may use the same GPU. Whether a run fits beside the weights is
-    # tried before the model is ready.
+    # Free memory is measured, because other programs may use the same GPU. The trial before the start shows whether
+    # a run fits beside the weights.
     return traits.weight_of(pipeline) > free
 
 
@@ -208,7 +208,7 @@ _USUAL_VARIANTS: Final = ("fp16", "bf16")
 
 
 def _variant(source: Source, settings: ModelSettings) -> str | None:
-    """Return the variant of the weights to read, as in ``model.fp16.safetensors``; None for plain weights.
+    """Return the variant of the weights to read, such as fp16 for ``model.fp16.safetensors``. None: plain weights.
 
     Raises:
         ModelLoadError: A network has only pickled weights, and reading them is not allowed.
@@ -231,7 +231,7 @@ def _variant(source: Source, settings: ModelSettings) -> str | None:
 
 
 def _names(folder: str, offline: bool) -> Iterable[str]:
-    """Return the names of the files in the folders of a directory or a repository, as far as known."""
+    """Return the names of the files in the folders of a directory or a repository, as far as they are known."""
     if not (offline or Path(folder).is_dir()):
         try:
             return list_repo_files(folder)
@@ -241,7 +241,7 @@ def _names(folder: str, offline: bool) -> Iterable[str]:
 
 
 def _on_disk(folder: str) -> Path:
-    """Return a repository's folder in the hub's cache; a directory, or a repository that is not there, unchanged."""
+    """Return a repository's folder in the hub's cache. A directory or an absent repository is returned unchanged."""
     cached = None if Path(folder).is_dir() else try_to_load_from_cache(folder, parts.INDEX)
     return Path(cached).parent if isinstance(cached, str) else Path(folder)
 
@@ -250,10 +250,10 @@ _DENOISERS: Final = ("model.diffusion_model.", "double_blocks.", "joint_blocks."
 
 
 def _configuration(file: Path, settings: ModelSettings) -> str:
-    """Return the directory with a checkpoint's configuration: one of its name beside it, or the hub's.
+    """Return the directory with a checkpoint's configuration: a directory with its name beside it, or the hub's.
 
     Raises:
-        ModelLoadError: There is none, or the file is no checkpoint of a whole model.
+        ModelLoadError: There is no such directory, or the file is not a checkpoint of a whole model.
     """
     beside = file.with_suffix("")
     if (beside / parts.INDEX).is_file():
@@ -262,8 +262,8 @@ def _configuration(file: Path, settings: ModelSettings) -> str:
         checkpoint = load_single_file_checkpoint(str(file))
         if not any(each.startswith(_DENOISERS) for each in checkpoint):
             raise ModelLoadError(
-                f"cannot serve {settings.model}: the file has no denoiser, so it is a part of a model or an addition to"
-                " one (--lora, --embedding, --ip-adapter)"
+                f"cannot serve {settings.model}: the file has no denoiser, so it is a part of a"
+                " model, or an addition for --lora, --embedding or --ip-adapter"
             )
         base = str(fetch_diffusers_config(checkpoint)["pretrained_model_name_or_path"])
     except LOAD_ERRORS as error:
@@ -275,7 +275,8 @@ def _configuration(file: Path, settings: ModelSettings) -> str:
         line = (str(error).strip().splitlines() or [""])[0]
         include = " ".join(f"--include '{each}'" for each in patterns)
         raise ModelLoadError(
-            f"cannot load the model {settings.model}: one file has no configuration. On a machine with network access"
+            f"cannot load the model {settings.model}: a single file of weights has no configuration."
+            " On a machine with network access"
             f" run `hf download {base} {include} --local-dir {beside.name}` (some MB), and put that folder"
             f" beside {file.name}. Cause: {type(error).__name__}: {line[:300]}"
         ) from error

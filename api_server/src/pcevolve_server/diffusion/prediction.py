@@ -1,9 +1,9 @@
-"""Determine whether the UNet of a model in one file predicts noise or velocities; the file has no configuration.
+"""Determine whether the UNet of a model in one file predicts noise or velocities. The file has no configuration.
 
-Velocities are those of Salimans and Ho 2022, "Progressive Distillation" (arXiv 2202.00512). Trainers that
-finetune SDXL to them leave empty tensors called ``v_pred`` and, for a schedule without a signal at its end
-(Lin et al. 2023, arXiv 2305.08891), ``ztsnr``. Stable Diffusion 2 exists in both kinds, and no file says
-which it is: diffusers takes all for the larger one, which predicts velocities.
+Velocities are defined by Salimans and Ho 2022, "Progressive Distillation" (arXiv 2202.00512). Trainers that
+finetune SDXL to predict velocities leave an empty tensor called ``v_pred`` in the file. For a schedule without a
+signal at its end (Lin et al. 2023, arXiv 2305.08891) they add ``ztsnr``. Stable Diffusion 2 exists in both kinds
+and its files do not tell them apart: diffusers takes all for the larger model, which predicts velocities.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ logger = logging.getLogger(__name__)
 
 _NOISE, _VELOCITY = "epsilon", "v_prediction"
 _OTHER_LEVELS: Final = ("edm_vpred.", "edm_mean", "edm_std")
-"""Tensors of models on other noise levels (CosXL, Playground 2.5), for which the pictures would be noise."""
+"""Tensors of models with other noise levels (CosXL, Playground 2.5). This server would draw noise with them."""
 _SAME: Final = 0.7
-"""Least correlation between the prediction for pure noise and that noise: about 1 for noise, about 0 for velocities."""
+"""Least correlation between pure noise and the prediction for it: about 1 for noise, about 0 for velocities."""
 
 _SIDE_OF_VELOCITIES, _SIDE_OF_NOISE = 96, 64
-"""Side of the latents that Stable Diffusion 2 was trained with, for each kind."""
+"""Side of the latents with which Stable Diffusion 2 was trained, for each kind."""
 _SIDE: Final = 32
-"""Side of the latents in the test; every such UNet accepts it."""
+"""Side of the latents in the test, which every such UNet accepts."""
 
 
 def set_prediction_type(pipeline: DiffusionPipeline, names: Collection[str]) -> None:
-    """Set a pipeline's scheduler to what its UNet predicts, by the file's tensors or a test of the UNet.
+    """Set a pipeline's scheduler to the kind of prediction of its UNet, by the file's tensors or a test of the UNet.
 
     Args:
         names: Names of the tensors in the file.
 
     Raises:
-        ModelLoadError: It was trained on noise levels that no scheduler here has.
+        ModelLoadError: The UNet was trained on noise levels that no scheduler here has.
     """
     unet = getattr(pipeline, "unet", None)
     if not isinstance(unet, UNet2DConditionModel):
         return
     if any(each.startswith(_OTHER_LEVELS) for each in names):
         raise ModelLoadError(
-            "it was trained on the noise levels of EDM, as CosXL and Playground 2.5 were, which this server does not"
-            " serve from one file"
+            "it was trained on the noise levels of EDM, like CosXL and Playground 2.5, and this"
+            " server does not serve such models from a single file"
         )
     own = pipeline.scheduler
     told = own.config.get("prediction_type")
@@ -63,11 +63,11 @@ def set_prediction_type(pipeline: DiffusionPipeline, names: Collection[str]) -> 
         kind = kind if "rescale_betas_zero_snr" in own.config else EulerDiscreteScheduler
     if any(own.config.get(name) != value for name, value in changes.items()):
         pipeline.scheduler = kind.from_config(own.config, **changes)
-        logger.info("what the file's UNet predicts was determined", extra=changes)
+        logger.info("the prediction type of the file's UNet was determined", extra=changes)
 
 
 def predicts_noise(unet: UNet2DConditionModel) -> bool:
-    """True if a UNet answers pure noise with that noise; one that predicts velocities answers with an image."""
+    """True if a UNet's answer to pure noise is that noise. A UNet that predicts velocities answers with an image."""
     shape = (1, unet.config.in_channels, _SIDE, _SIDE)
     noise = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(unet.device, unet.dtype)
     across = unet.config.cross_attention_dim

@@ -15,18 +15,18 @@ from pcevolve_server.work import Generator, IsCancelled, Picture, Task, generate
 
 
 class Checker(Protocol):
-    """A safety checker: decides which finished images must not be shown."""
+    """A safety checker, which decides whether a finished image must not be shown."""
 
     def flag(self, images: Sequence[Image.Image]) -> list[bool]:
         """Return for each image whether it must not be shown."""
 
     @property
     def memory(self) -> int:
-        """Bytes that the checker takes."""
+        """Bytes of the checker's weights."""
 
 
 class SafeGenerator:
-    """A generator that never returns a flagged image, and tries at most ``retries`` times again."""
+    """A generator that never returns a flagged image, and draws such an image at most ``retries`` times again."""
 
     def __init__(self, inner: Generator, checker: Checker, retries: int) -> None:
         self._inner, self._checker, self._retries = inner, checker, retries
@@ -34,18 +34,17 @@ class SafeGenerator:
 
     @property
     def bit_exact_batch_size(self) -> int:
-        """As of the model: each image is checked alone."""
+        """The model's own number, because each image is checked alone."""
         return self._inner.bit_exact_batch_size
 
     @property
     def fixed_cost_batches(self) -> bool:
-        """As of the model."""
         return self._inner.fixed_cost_batches
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make pictures by the kind of their recipe; a picture that was flagged on every try has no image."""
+        """Make pictures by the kind of their recipe. A picture that was flagged on every try has no image."""
         pictures = [Picture(None) for _ in tasks]
-        # Only flagged images are tried again, with a new seed for each try: the others must not change.
+        # Only flagged images are drawn again, each try with a new seed. The other images must not change.
         open_places = list(range(len(tasks)))
         for attempt in range(self._retries + 1):
             tries = [tasks[place].retry(attempt) if attempt else tasks[place] for place in open_places]
@@ -74,11 +73,10 @@ class ModelChecker:
 
     @property
     def memory(self) -> int:
-        """Bytes of its weights."""
         return weight(self.safety_checker)
 
     def flag(self, images: Sequence[Image.Image]) -> list[bool]:
-        """Return for each image whether the checker refuses it; one by one, so that the batch does not matter."""
+        """Return for each image whether the checker refuses it. Each image is checked alone."""
         return [self._refuses(image) for image in images]
 
     def _refuses(self, image: Image.Image) -> bool:

@@ -1,8 +1,8 @@
 """Schedulers by name, and schedules of diffusion and of flow matching that begin at an exact strength.
 
-A sample of level ``sigma`` is ``(1 - sigma) * image + sigma * noise``, and ``sigma`` is also the time that
-the model gets (Lipman et al. 2023, arXiv 2210.02747; Esser et al. 2024, arXiv 2403.03206). A schedule of n
-steps takes equal steps in ``u`` from 1 to 0 and *shifts* them towards noise, the more so for larger images:
+In flow matching, a sample of level ``sigma`` is ``(1 - sigma) * image + sigma * noise``. The model gets ``sigma``
+as the time (Lipman et al. 2023, arXiv 2210.02747; Esser et al. 2024, arXiv 2403.03206). A schedule of n steps
+takes equal steps in ``u`` from 1 to 0 and *shifts* them towards noise, more strongly for larger images:
 ``sigma = a * u / (1 + (a - 1) * u)``.
 """
 
@@ -25,8 +25,7 @@ from pcevolve_server.errors import InvalidRequestError, ModelLoadError
 class FlowFrom(FlowMatchEulerDiscreteScheduler):  # type: ignore[misc]  # the library has no types
     """The scheduler's own schedule, compressed in ``u`` so that it begins at a given ``sigma``.
 
-    Compressed is the part of a run that is left at that level: the shift spaces it as it spaces all runs. A
-    beginning of 1 gives the unchanged schedule.
+    The shift spaces the compressed part like a whole schedule. If ``sigma`` is 1, the schedule is unchanged.
     """
 
     begin: float = 1.0
@@ -34,7 +33,7 @@ class FlowFrom(FlowMatchEulerDiscreteScheduler):  # type: ignore[misc]  # the li
 
     @classmethod
     def of(cls, scheduler: SchedulerMixin, begin: float) -> Self:
-        """Return the schedule of ``scheduler`` from the level ``begin`` on, in (0, 1]."""
+        """Return the schedule of ``scheduler`` from the level ``begin`` on, which is in (0, 1]."""
         made: Self = cls.from_config(scheduler.config)
         made.begin = begin
         return made
@@ -72,7 +71,7 @@ def _unshift(sigma: Tensor, by: float) -> Tensor:
 
 
 _MULTISTEP: Final = {"algorithm_type": "dpmsolver++", "solver_order": 2}
-# Latents are not images: clipping them to [-1, 1], the default of DDIM and DDPM, ruins them.
+# DDIM and DDPM clip to [-1, 1] by default. Latents are not images, and clipping ruins them.
 SCHEDULERS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "ddim": ("DDIMScheduler", {"clip_sample": False}),
     "ddpm": ("DDPMScheduler", {"clip_sample": False}),
@@ -82,14 +81,14 @@ SCHEDULERS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "euler_a": ("EulerAncestralDiscreteScheduler", {}),
     "heun": ("HeunDiscreteScheduler", {}),
     "lcm": ("LCMScheduler", {}),
-    # This one needs SciPy, which the server does not require.
+    # This scheduler needs SciPy, which the server does not require.
     **({"lms": ("LMSDiscreteScheduler", {})} if importlib.util.find_spec("scipy") else {}),
     "pndm": ("PNDMScheduler", {"skip_prk_steps": True}),
     "unipc": ("UniPCMultistepScheduler", {}),
 }
 
 
-# Settings that a model was trained or distilled with. All others are a sampler's choice.
+# Settings that belong to a model's training or distillation. All other settings are a sampler's choice.
 _TRAINED: Final = {
     "beta_end",
     "beta_schedule",
@@ -112,8 +111,8 @@ _TRAINED: Final = {
 def names_for(own: SchedulerMixin) -> tuple[str, ...]:
     """Return the schedulers that can run a model on the noise schedule of ``own``.
 
-    Some do not support a schedule without a signal at its end, and would run another one without a word. The
-    noise levels of Karras depend on its logarithm there, and would be almost all noise.
+    Some schedulers do not support a schedule without a signal at its end, and would silently run another schedule.
+    The noise levels of Karras depend on that signal's logarithm, and would be almost all noise.
     """
     if not own.config.get("rescale_betas_zero_snr"):
         return tuple(SCHEDULERS)
@@ -126,13 +125,13 @@ def names_for(own: SchedulerMixin) -> tuple[str, ...]:
 
 
 def scheduler_named(name: str | None, own: SchedulerMixin) -> SchedulerMixin:
-    """Return a new scheduler on the noise schedule of ``own``, the model's; ``None`` keeps its kind.
+    """Return a new scheduler on the noise schedule of ``own``, the model's scheduler. Name ``None`` keeps its kind.
 
-    A name is the same sampler for every model: settings of the model's own scheduler, such as Karras noise
-    levels or a solver's order, do not apply to it.
+    A name means the same sampler for every model. Settings of the model's own scheduler, such as Karras noise
+    levels or a solver's order, do not apply to the new scheduler.
 
     Args:
-        name: A key of ``SCHEDULERS``; other names have been refused before.
+        name: A key of ``SCHEDULERS``. Other names have been refused before.
     """
     if name is None:
         return type(own).from_config(own.config)
@@ -144,25 +143,25 @@ def scheduler_named(name: str | None, own: SchedulerMixin) -> SchedulerMixin:
 
 
 def check(scheduler: SchedulerMixin) -> None:
-    """Refuse a model's scheduler that :func:`begin_at` does not support, or whose noise has no seed.
+    """Refuse a scheduler that :func:`begin_at` does not support, or whose noise does not depend on the seed.
 
     Raises:
-        ModelLoadError: It is such a scheduler; the message names it.
+        ModelLoadError: The scheduler is such a scheduler. The message names it.
     """
     name = type(scheduler).__name__
     if not is_discrete(scheduler) and not isinstance(scheduler, FlowMatchEulerDiscreteScheduler):
         raise ModelLoadError(f"{name} cannot start at an exact strength")
-    # Checked by name: the setting stays in the configuration of schedulers made from it.
+    # Checked by name, because the setting stays in the configuration of schedulers made from this one.
     if scheduler.config.get("stochastic_sampling") or name == "DPMSolverSDEScheduler":
         raise ModelLoadError(f"{name} draws noise that an image's seed does not determine")
 
 
 def begin_at_first_level(scheduler: SchedulerMixin) -> SchedulerMixin:
-    """Make a scheduler's runs begin at their first level, and an ancestral one's reach each next level.
+    """Make a scheduler's runs begin at their first level, and an ancestral scheduler's runs reach each next level.
 
-    If two first levels round to one timestep, the library takes the second, and runs past the last. From a
-    level like 20,000 down to one in single precision, it adds noise of a little more than that level, and
-    takes a negative root.
+    If the first two levels round to one timestep, the library takes the second, and runs past the last. For a step
+    from a level such as 20,000 down to 1 in single precision, the library computes noise of a little more than
+    the new level, and takes the root of a negative number.
     """
     set_timesteps = scheduler.set_timesteps
 
@@ -179,14 +178,14 @@ def begin_at_first_level(scheduler: SchedulerMixin) -> SchedulerMixin:
 
 
 def _adds_too_much(sigmas: Tensor) -> bool:
-    """True if rounding makes an ancestral step's noise larger than the level that it leads to."""
+    """True if rounding makes an ancestral step's noise larger than the step's new level."""
     before, after = sigmas[:-1], sigmas[1:]
     added = (after**2 * (before**2 - after**2) / before**2) ** 0.5
     return bool((added**2 > after**2).any())
 
 
 def is_discrete(scheduler: SchedulerMixin) -> bool:
-    """True if it has a list of noise levels, as in diffusion; flow matching has all levels from 0 to 1."""
+    """True for diffusion, which has a list of noise levels. Flow matching has all levels from 0 to 1."""
     return getattr(scheduler, "betas", None) is not None and not scheduler.config.get("use_flow_sigmas")
 
 
@@ -197,14 +196,14 @@ def levels(scheduler: SchedulerMixin) -> int:
 
 
 def level_of_strength(scheduler: SchedulerMixin, strength: float | None) -> int:
-    """Return the noise level of :func:`levels` at which a variation begins.
+    """Return the index of the noise level at which a variation begins, among those of :func:`levels`.
 
-    0 is the image itself, the last a new image.
+    Index 0 is the image itself, and the last index a new image.
 
     Args:
-        strength: In [0, 1]; None is 1.
+        strength: In [0, 1]. None means 1.
     """
-    # A whole number of levels: with 10 steps the library would treat strengths from 0.60 to 0.69 as one.
+    # A whole number of training levels. With 10 steps, the library would treat strengths 0.60 to 0.69 alike.
     return round((1.0 if strength is None else strength) * levels(scheduler))
 
 
@@ -212,29 +211,28 @@ def fit_steps(scheduler: SchedulerMixin, steps: int) -> SchedulerMixin:
     """Return a scheduler that can run this many steps.
 
     Raises:
-        InvalidRequestError: More steps than the consistency model was distilled from; the message gives the
-            limit.
+        InvalidRequestError: The consistency model was distilled from fewer steps. The message gives the limit.
     """
     most = scheduler.config.get("original_inference_steps")
     if most is not None and steps > most:
         raise InvalidRequestError(f"steps: this model takes at most {most}")
     if steps == 1 and scheduler.config.get("shift_terminal"):
-        # With one step the only level is pure noise: stretching it until the last differs would give NaN.
+        # With one step, the only level is pure noise. Stretching levels to another last level would give NaN.
         return type(scheduler).from_config(scheduler.config, shift_terminal=None)
     return scheduler
 
 
 def run_steps(share: float, steps: int) -> int:
     """Return the number of model runs for ``share`` of a schedule of ``steps``, rounded up."""
-    # 0.07 * 100 is 7.000000000000001: the inner rounding keeps that from becoming 8.
+    # 0.07 * 100 is 7.000000000000001. The inner rounding keeps the result from becoming 8.
     return max(1, math.ceil(round(share * steps, 6)))
 
 
 def begin_at(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
     """Return a scheduler of the same kind that begins at the noise level ``kept`` of :func:`levels`.
 
-    diffusers starts image-to-image at a whole number of *inference* steps, so that with 10 steps the
-    strengths 0.60 to 0.69 are the same.
+    diffusers starts image-to-image at a whole number of *inference* steps. With 10 steps, the strengths 0.60 to 0.69
+    would be the same.
     """
     if is_discrete(scheduler):
         return _truncate(scheduler, kept)
@@ -244,9 +242,9 @@ def begin_at(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
 def _truncate(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
     """Return a scheduler of the same kind whose first timestep is exactly ``kept - 1``.
 
-    The *training* schedule is cut: the first ``kept`` noise levels are a schedule of their own, in which
-    every timestep means the same to the model, and any sampler can run it. "trailing" spacing makes it start
-    at the last of them.
+    The *training* schedule is cut. The first ``kept`` noise levels are a complete schedule, in which each timestep
+    keeps its meaning for the model, and any sampler can run that schedule. With "trailing" spacing the run starts at
+    the last of these levels.
     """
     changes = {
         "trained_betas": scheduler.betas[:kept].tolist(),
@@ -255,8 +253,8 @@ def _truncate(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
         "steps_offset": 0,
         # The betas that are passed on are already rescaled.
         "rescale_betas_zero_snr": False,
-        # Consistency models were distilled on about every 20th level; a coarser grid would round the first
-        # one down.
+        # Consistency models were distilled on about every 20th level. A coarser grid would round the first level
+        # down.
         "original_inference_steps": kept,
     }
     known = {name: value for name, value in changes.items() if name in scheduler.config}

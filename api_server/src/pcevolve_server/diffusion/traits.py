@@ -1,9 +1,9 @@
-"""A loaded pipeline's traits: abilities of its class, recommended settings, and its description for callers.
+"""Traits of a loaded pipeline: abilities of its class, recommended settings, and its description for callers.
 
-Sources of schedulers: Lu et al. 2022, "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion
-Probabilistic Models" (arXiv 2211.01095), by which the second order takes 20 to 25 steps for what the first
-order of DDIM and Euler, or PNDM, takes 50. It does so with the noise levels of Karras et al. 2022 (arXiv
-2206.00364), and not without them (``benchmarks/solvers/known.py``).
+Sources of schedulers: Lu et al. 2022, "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic
+Models" (arXiv 2211.01095). The second order needs 20 to 25 steps for a result that takes DDIM, Euler and PNDM
+50 steps. This holds with the noise levels of Karras et al. 2022 (arXiv 2206.00364), and not without them
+(``benchmarks/solvers/known.py``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pcevolve_shared.wire import ModelInfo, Pipeline, Recommended, Resolution
 _SECOND_ORDER: Final = "dpmpp_2m_karras"
 _CONSISTENT: Final = "lcm"
 _CONSISTENT_SCHEDULERS: Final = {"LCMScheduler", "TCDScheduler"}
-# Slower solvers of the same equation; other schedulers were chosen for other properties, and stay.
+# Slower solvers of the same equation. Other schedulers were chosen for other properties, and stay.
 _SLOWER: Final = {
     "DDIMScheduler",
     "DDPMScheduler",
@@ -42,8 +42,8 @@ _SLOWER: Final = {
 def recommend(settings: ModelSettings, pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> Recommended:
     """Return recommended settings for a model.
 
-    Distilled models are recognized by their scheduler or, because files say nothing else, by their names. A
-    wrong guess costs only quality, and a request may name other settings.
+    Distilled models are recognized by their scheduler or, because files contain no other sign, by their names. A
+    wrong guess costs only quality, and a request may give other settings.
     """
     if settings.model == BUNDLED:
         return families.BUNDLED
@@ -73,7 +73,7 @@ def recommend(settings: ModelSettings, pipeline: DiffusionPipeline, scheduler: S
 
 
 def _takes_guidance(unet: ModelMixin | None) -> bool:
-    """True for a latent consistency model's UNet, to which guidance is an input."""
+    """True for a latent consistency model's UNet, which has the guidance as an input."""
     return unet is not None and bool(unet.config.get("time_cond_proj_dim"))
 
 
@@ -84,11 +84,11 @@ def _flow(transformer: ModelMixin | None) -> Recommended:
 
 
 def solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
-    """Return the name of the recommended scheduler of a model; None for its own.
+    """Return the name of a model's recommended scheduler. None: the model's own.
 
-    Few-step models were distilled for their own. So, most likely, were models with a "trailing" schedule,
-    which begins at pure noise. The second order needs a logarithm that a schedule without a signal at its end
-    does not have.
+    Few-step models were distilled for their own scheduler. Models with a "trailing" schedule, which begins at pure
+    noise, most likely were, too. The second order needs a logarithm that does not exist for a schedule without a
+    signal at its end.
     """
     own = pipeline.scheduler
     best = recommend(settings, pipeline, own)
@@ -113,28 +113,28 @@ _VARIED_WITH = _EDITED_WITH | {"strength"}
 
 
 def is_edit(pipeline: DiffusionPipeline) -> bool:
-    """True if the model changes an image as a prompt says, to a degree that cannot be set."""
+    """True if the model edits an image according to a prompt, to a degree that cannot be set."""
     return bool(family_of(type(pipeline).__name__).draws)
 
 
 def spell_guidance(pipeline: DiffusionPipeline, guidance: float) -> dict[str, float]:
-    """Return the call's argument for guidance by name; in distilled models that name is another input."""
+    """Return the name of the call's argument for guidance. In distilled models that name is another input."""
     return {family_of(type(pipeline).__name__).guidance: guidance}
 
 
 def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -> None:
-    """Refuse a pair of pipelines that do not support what the API promises.
+    """Refuse a pair of pipelines that do not support the API's promises.
 
     Raises:
-        ModelLoadError: Arguments are missing; the message names them.
+        ModelLoadError: The pipelines lack arguments. The message names the arguments.
     """
     varied_with = _EDITED_WITH if is_edit(image_to_image) else _VARIED_WITH
     for pipeline, needed in ((text_to_image, _CALLED_WITH), (image_to_image, varied_with)):
         missing = sorted(each for each in needed if not takes(pipeline, each))
         if missing == ["strength"]:
             raise ModelLoadError(
-                f"{type(pipeline).__name__} varies images in a way that this server does not"
-                f" support; it supports {families.SERVED_EDITS}"
+                f"{type(pipeline).__name__} varies images in a way that this server does not support;"
+                f" this server supports {families.SERVED_EDITS}"
             )
         if missing:
             raise ModelLoadError(f"{type(pipeline).__name__} does not accept {', '.join(missing)}")
@@ -145,23 +145,23 @@ def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -
     taken, made = text_to_image.unet.config.in_channels, text_to_image.vae.config.latent_channels
     if taken != made:
         raise ModelLoadError(
-            f"its UNet takes {taken} channels and not {made}, so it fills holes in images or changes them otherwise and"
-            " draws none by itself; serve the model that it was made from"
+            f"its UNet takes {taken} channels, not {made}, so it fills holes in images or edits them,"
+            " and makes no image from a prompt alone: serve its base model instead"
         )
 
 
 def takes(pipeline: DiffusionPipeline, argument: str) -> bool:
-    """True if a call of the pipeline reads ``argument``; arguments that it would accept and ignore do not count."""
+    """True if a call of the pipeline uses ``argument``. Arguments that it accepts and ignores do not count."""
     return argument in inspect.signature(type(pipeline).__call__).parameters
 
 
 def sides(pipeline: DiffusionPipeline, width: int, height: int) -> dict[str, int]:
-    """Return width and height, for pipelines that would otherwise use their own; the others use the input's."""
+    """Return width and height for pipelines that would otherwise use their own size. Others use the input's size."""
     return {"width": width, "height": height} if takes(pipeline, "width") else {}
 
 
 def family(pipeline: DiffusionPipeline) -> str:
-    """Return the name of the pipeline's class among diffusers' text-to-image models (``stable-diffusion-xl``)."""
+    """Return the key of the pipeline's class among diffusers' text-to-image models, such as ``stable-diffusion-xl``."""
     names = (
         name for name, kind in AUTO_TEXT2IMAGE_PIPELINES_MAPPING.items() if kind in type(pipeline).__mro__
     )
@@ -169,7 +169,7 @@ def family(pipeline: DiffusionPipeline) -> str:
 
 
 def is_classic(pipeline: DiffusionPipeline) -> bool:
-    """True for Stable Diffusion 1 or 2: one text encoder, and a UNet without other conditions."""
+    """True for Stable Diffusion 1 or 2, which have one text encoder and a UNet without other conditions."""
     return family(pipeline) == "stable-diffusion"
 
 
@@ -182,30 +182,30 @@ def denoiser(pipeline: DiffusionPipeline) -> ModelMixin:
 
 
 def recasts_autoencoder(pipeline: DiffusionPipeline) -> bool:
-    """True if the pipelines convert their autoencoder to float32 during a run: SDXL's overflows in float16."""
+    """True if the pipelines convert their autoencoder to float32 during a run. SDXL's overflows in float16."""
     return hasattr(pipeline, "upcast_vae")
 
 
 def has_negative_prompts(pipeline: DiffusionPipeline) -> bool:
-    """True if a negative prompt has an effect with ``guidance``; models with a second scale for it have none."""
+    """True if a negative prompt has an effect with ``guidance``. It has none in models with a second scale for it."""
     return takes(pipeline, "negative_prompt") and (
         spell_guidance(pipeline, 1.0).keys() == {"true_cfg_scale"} or not takes(pipeline, "true_cfg_scale")
     )
 
 
 def is_doubled(pipeline: DiffusionPipeline, guidance: float) -> bool:
-    """True if an image takes two rows of a batch; False if guidance is an input of the UNet."""
+    """True if an image takes two rows of a batch. False if guidance is an input of the UNet."""
     return guidance > 1 and not denoiser(pipeline).config.get("time_cond_proj_dim")
 
 
 def scheduler_names(pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> tuple[str, ...]:
-    """Return the schedulers that the pipeline may run with besides its own."""
+    """Return the schedulers with which the pipeline may run, in addition to its own."""
     own_alone = family_of(type(pipeline).__name__).own_scheduler or not schedulers.is_discrete(scheduler)
     return () if own_alone else schedulers.names_for(scheduler)
 
 
 def size_multiple(pipeline: DiffusionPipeline) -> int:
-    """Return the multiple that sides must have: the autoencoder's factor, times the patches of a transformer."""
+    """Return the factor of all sides: the autoencoder's factor, times a transformer's patch size."""
     factor: int = pipeline.vae_scale_factor
     patches: int = denoiser(pipeline).config.get("patch_size") or 1
     packed: int = (
@@ -215,11 +215,11 @@ def size_multiple(pipeline: DiffusionPipeline) -> int:
 
 
 _MEGAPIXEL_LATENTS: Final = 128
-"""Latents on a side, for models without another size; they are all for about a megapixel."""
+"""Latents on a side of models without another size. All of these models draw about a megapixel."""
 
 
 def base_resolution(pipeline: DiffusionPipeline) -> Resolution:
-    """Return the size that the model was trained for, in pixels."""
+    """Return the size for which the model was trained, in pixels."""
     usual = getattr(pipeline, "default_sample_size", _MEGAPIXEL_LATENTS)
     sample = denoiser(pipeline).config.get("sample_size") or usual
     height, width = sample if isinstance(sample, list | tuple) else (sample, sample)
@@ -234,12 +234,12 @@ def describe(
     scheduler: SchedulerMixin,
     solver: str | None = None,
 ) -> ModelInfo:
-    """Return name, sizes, schedulers, adapters and recommended settings of a model.
+    """Return the name, sizes, schedulers, adapters and recommended settings of a model.
 
     Args:
-        adapter: Id of its IP-Adapter; None if none is loaded.
+        adapter: Id of its IP-Adapter. None: no adapter is loaded.
         scheduler: The default scheduler of requests.
-        solver: The default scheduler's name; None if it is the model's own.
+        solver: The default scheduler's name. None: the model's own scheduler.
     """
     identity = sources.identify(settings)
     best = recommend(settings, pipeline, scheduler)
@@ -262,7 +262,7 @@ def describe(
 
 
 def weight_of(pipeline: DiffusionPipeline) -> int:
-    """Return the bytes of the weights of all networks in a pipeline."""
+    """Return the bytes of all networks' weights in a pipeline."""
     return sum(map(weight, networks_of(pipeline)))
 
 

@@ -1,4 +1,4 @@
-"""Engines, which run the queue's batches: on a thread of this process, in other processes, on a cluster."""
+"""Engines, which run the queue's batches: on a thread of this process, in other processes, or on a cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pcevolve_server.work import Made, Work
 
 
 class Engine(Protocol):
-    """One or more models, each perhaps in several copies; used from one event loop."""
+    """One or more models, each perhaps in several copies. Used from one event loop."""
 
     @property
     def descriptions(self) -> tuple[ModelDescription, ...]:
@@ -24,25 +24,25 @@ class Engine(Protocol):
         """Number of batches that may run at once."""
 
     async def run(self, tasks: Sequence[Work]) -> list[Made]:
-        """Return the results of tasks that share one recipe, in their order.
+        """Return the results of tasks that share one recipe, in the tasks' order.
 
-        Cancelling ends the run after the model's current step, and returns only then.
+        If the call is cancelled, the run ends after the model's current step, and the call returns then.
         """
 
     async def close(self) -> None:
-        """Release the model; nothing runs any more."""
+        """Release the model. No batch may be running."""
 
 
 @runtime_checkable
 class Losable(Protocol):
-    """An engine whose models run on something that can fail, such as a cluster."""
+    """An engine whose models need something that can fail, such as a cluster."""
 
     async def wait_for_failure(self) -> EngineLostError:
-        """Return when that has failed for good, whether or not anything runs."""
+        """Return when the engine has failed for good, whether or not a batch is running."""
 
 
 Opening = Callable[[], Awaitable[Engine]]
-"""Loads the model, which may take minutes; cancelling stops it."""
+"""Loads the model, which may take minutes. Cancelling stops the loading."""
 
 
 _Result = TypeVar("_Result")
@@ -54,23 +54,22 @@ async def finish(
     pulse: Callable[[], float | None] = lambda: None,
     stall_seconds: float = 0.0,
 ) -> _Result:
-    """Return the result of ``work``; when cancelled, ask it to stop and wait until it has.
+    """Return the result of ``work``. If the call is cancelled, ask ``work`` to stop, and wait until it has stopped.
 
     Args:
-        pulse: Returns when it last gave a sign of life, by ``time.monotonic``; None before its model is
-            loaded.
-        stall_seconds: After this long without a sign of life the wait ends; 0: never.
+        pulse: Returns the time of the last sign of life, by ``time.monotonic``. None before the model is loaded.
+        stall_seconds: Without a sign of life for this long, the wait ends. 0: never.
 
     Raises:
-        EngineLostError: It gave no sign of life for so long: a device that hangs does not recover.
+        EngineLostError: There was no sign of life for so long. A device that hangs does not recover.
     """
     running = asyncio.ensure_future(_wait_alive(work, pulse, stall_seconds))
     try:
-        # Shielded: a cancelled caller must not leave a run on a model that the next batch would use.
+        # Shielded: a cancelled caller must not leave a run on a model that the next batch will use.
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         give_up()
-        # Waited for, because the model is free only when its current step is over.
+        # The model is free only when its current step is over, so the caller waits for that.
         (outcome,) = await asyncio.gather(running, return_exceptions=True)
         if isinstance(outcome, EngineLostError):
             raise outcome from None

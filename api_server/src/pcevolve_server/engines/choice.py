@@ -1,4 +1,4 @@
-"""Choose the engine of the settings."""
+"""Choose the engine that the settings name."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
 
     Raises:
         SettingsError: Two models would have the same name.
-        ModelLoadError: There is no such directory.
+        ModelLoadError: A model's directory does not exist.
     """
     sources.check_names(settings.models)
     if settings.engine is EngineKind.THREAD:
@@ -36,17 +36,18 @@ def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
 
 
 def share_cores(settings: Settings, replicas: int = 0) -> Settings:
-    """Set the number of replicas, and the threads of each, where the settings leave them open."""
+    """Set the number of replicas and the threads of each if the settings leave them open."""
     cores = count_cores()
     count = settings.replicas or replicas or min(cores, _MOST_UNASKED)
-    # By the most replicas that there may be: later ones would otherwise share cores with the first.
+    # Threads are divided by the largest number of replicas. Later replicas would otherwise share cores with the
+    # first.
     threads = settings.model.threads or max(1, cores // max(count, settings.max_replicas))
     first, *others = (replace(model, threads=threads) for model in settings.models)
     return replace(settings, replicas=count, model=first, others=tuple(others))
 
 
 def list_loads(settings: Settings, devices: Sequence[str]) -> list[Load]:
-    """Return what each replica loads, on the devices in turn; without devices, on the one of the settings."""
+    """Return the models of each replica, on the devices in turn. Without devices, use the device of the settings."""
     shared = share_cores(settings, len(devices))
     loads: list[Load] = []
     for number in range(shared.replicas):

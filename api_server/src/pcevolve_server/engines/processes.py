@@ -1,4 +1,4 @@
-"""The model in several processes of this machine: one for each GPU, or some that share the cores."""
+"""The model in several processes of this machine: one process for each GPU, or several that share the cores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def opening(loads: Sequence[Load], stall_seconds: float) -> Opening:
     """Return a function that opens the engine.
 
     Args:
-        loads: One for each process; each runs in its process, so it has to be picklable.
+        loads: One for each process. Each runs in its process, so it has to be picklable.
         stall_seconds: See ``finish``.
     """
 
@@ -46,7 +46,7 @@ def opening(loads: Sequence[Load], stall_seconds: float) -> Opening:
 class ProcessEngine:
     """Equal processes.
 
-    One that dies is replaced, and its batch runs again, as its result depends on its tasks alone.
+    A process that dies is replaced. Its batch runs again, because results depend on the tasks alone.
     """
 
     def __init__(self, loads: Sequence[Load], stall_seconds: float) -> None:
@@ -61,15 +61,15 @@ class ProcessEngine:
 
     @property
     def descriptions(self) -> tuple[ModelDescription, ...]:
-        """Descriptions of all models, by the replica with the least memory for each; loading replicas do not count."""
+        """Descriptions of all models, with the lowest limits of all replicas that have loaded them."""
         told = (each.descriptions for each in self._all if each.descriptions)
         return tuple(map(ModelDescription.of_all, zip(*told, strict=True)))
 
     async def run(self, tasks: Sequence[Work]) -> list[Made]:
-        """Return the results of tasks that share one recipe, in their order.
+        """Return the results of tasks that share one recipe, in the tasks' order.
 
         Raises:
-            GenerationError: Its process died, and so did those that replaced it.
+            GenerationError: The batch's process died, and so did the processes that replaced it.
             EngineLostError: A dead process could not be replaced.
         """
         replica = await self._idle.get()
@@ -79,15 +79,13 @@ class ProcessEngine:
                     work = self._in_thread(partial(replica.run, tasks))
                     return await finish(work, replica.give_up, replica.pulse, self._stall_seconds)
                 except (DiedError, EngineLostError) as error:
-                    # A new process for the same batch: its images depend on its tasks alone, so the result is
-                    # the same.
+                    # The same batch runs again in a new process. Its results depend on its tasks alone.
                     replica = await self._replace(replica, error)
                     if (task := asyncio.current_task()) is not None and task.cancelling():
                         raise asyncio.CancelledError from None
             raise GenerationError("the model's process died at every attempt", code="replica_died")
         finally:
-            # Put the current one back, alive or not: otherwise the queue would have one replica less for
-            # ever.
+            # Put the current replica back, alive or not. The queue would otherwise lose a replica for ever.
             self._idle.put_nowait(replica)
 
     async def close(self) -> None:

@@ -1,6 +1,6 @@
-"""A model in its own process, and the two ends of the pipe to it.
+"""A model in a process of its own, and the two ends of the pipe to that process.
 
-Tasks and results are pickled: the pipe is between a process and its own child, and nobody else has it.
+Tasks and results are pickled. Only the server's process and its own child have the pipe.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class DiedError(Exception):
 
 
 class ReplicaProcess:
-    """A child process with one or more models; one question at a time, from any thread.
+    """A child process with one or more models. It answers one question at a time, from any thread.
 
     Attributes:
-        load: Loads its models.
-        descriptions: Descriptions of its models, from its last answer.
+        load: Loads the models.
+        descriptions: Descriptions of the models, from the child's last answer.
     """
 
     def __init__(self, load: Load) -> None:
-        """Start the process; :meth:`wait_until_open` waits for the model.
+        """Start the process. :meth:`wait_until_open` waits for the model.
 
         Args:
             load: Runs in the child, so it has to be picklable.
@@ -58,8 +58,7 @@ class ReplicaProcess:
             target=_live, args=(load, questions, endings, self._beat, level), name="replica", daemon=True
         )
         self._process.start()
-        # The child's ends are closed here: otherwise the pipe would stay open after the child's death,
-        # unnoticed.
+        # The child's ends are closed here. Otherwise the pipe would stay open, unnoticed, after the child's death.
         questions.close()
         endings.close()
 
@@ -67,7 +66,7 @@ class ReplicaProcess:
         """Wait until the models are loaded.
 
         Raises:
-            DiedError: It died before it could answer.
+            DiedError: The child died before it could answer.
             Exception: The error of loading.
         """
         self._answer()
@@ -76,7 +75,7 @@ class ReplicaProcess:
         """Return the results of a batch.
 
         Raises:
-            DiedError: It died before it could answer, or its device failed.
+            DiedError: The child died before it could answer, or its device failed.
             Exception: The model's error.
         """
         self._runs += 1
@@ -87,19 +86,19 @@ class ReplicaProcess:
         return outcome
 
     def pulse(self) -> float | None:
-        """Return when the child's run last gave a sign of life, by ``time.monotonic``."""
+        """Return the time of the last sign of life of the child's run, by ``time.monotonic``."""
         return self._beat.value or None
 
     def give_up(self) -> None:
         """End the run after the model's current step."""
         with contextlib.suppress(OSError):
-            # By number: a late call for an earlier run must not end the next one.
+            # By number, because a late call for an earlier run must not end the next run.
             self._endings.send(self._runs)
 
     def close(self) -> None:
-        """End the child: by closing its pipe if it waits for questions, otherwise by force."""
+        """End the child. If it waits for questions, close its pipe; otherwise kill it."""
         self._endings.close()
-        # A child in the middle of a batch would answer only after minutes; one that waits ends with its pipe.
+        # A child in the middle of a batch would answer only after minutes. A waiting child ends with its pipe.
         if self._asked_nothing:
             self._pipe.close()
             self._process.join(_ENDING_SECONDS)
@@ -127,25 +126,25 @@ def _notice_death() -> Iterator[None]:
 
 
 class _IsCancelled:
-    """In the child: tells whether the current run was cancelled; each call is a sign of life."""
+    """In the child: returns whether the current run was cancelled. Each call is a sign of life."""
 
     def __init__(self, endings: Connection, beat: Any) -> None:  # noqa: ANN401 - a shared number
         self._endings, self._beat, self._ended, self.run = endings, beat, 0, 0
 
     def __call__(self) -> bool:
         self._beat.value = time.monotonic()  # of all processes of a machine
-        # Read all that came: only the latest number counts.
+        # Read everything that has arrived, because only the latest number counts.
         while self._endings.poll():
             self._ended = self._endings.recv()
         return self._ended >= self.run
 
 
 def _live(load: Load, pipe: Connection, endings: Connection, beat: Any, level: int) -> None:  # noqa: ANN401
-    """Run the child: load, and answer until the pipe closes, which also happens when the server dies."""
+    """Run the child: load, and answer until the pipe closes. The pipe also closes when the server dies."""
     for number in (signal.SIGINT, signal.SIGTERM):  # may go to the whole group; the server says when to end
         signal.signal(number, signal.SIG_IGN)
     logs.configure(logging.getLevelName(level))
-    # A second thread for the model: signals and the pipe of endings belong to the main thread.
+    # The model has a second thread, because signals and the pipe of endings belong to the main thread.
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as thread:
         loading = thread.submit(load)
         if (failure := loading.exception()) is not None:
@@ -160,7 +159,7 @@ def _live(load: Load, pipe: Connection, endings: Connection, beat: Any, level: i
                 failure = made.exception()
                 outcome = made.result() if failure is None else _portable_error(failure, GenerationError)
                 pipe.send((outcome, cache.descriptions))
-    # After everything else that multiprocessing does at exit: Python would need another 1.5 seconds to unload
+    # After all other work that multiprocessing does at exit. Python would need another 1.5 seconds to unload
     # torch.
     util.Finalize(None, os._exit, args=(0,), exitpriority=_LAST)
 
@@ -170,7 +169,8 @@ def _portable_error(
 ) -> ServerError:
     """Return an error that can be pickled.
 
-    The server's own, or a library's type alone, as its message may quote a prompt.
+    An error of the server is returned unchanged. Of a library's error only the type remains, because its message
+    may quote a prompt.
     """
     if isinstance(failure, ServerError):
         return failure

@@ -1,4 +1,4 @@
-"""The models on one thread of this process; no other thread uses them."""
+"""The models on one thread of this process. No other thread uses them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def opening(load: Callable[[], ModelCache], stall_seconds: float) -> Opening:
     """
 
     async def open_engine() -> ThreadEngine:
-        # One thread for good: one run at a time, and models need no locks.
+        # One thread for the engine's whole life. Only one run is active at a time, and models need no locks.
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         try:
             cache = await asyncio.get_running_loop().run_in_executor(executor, load)
@@ -39,7 +39,7 @@ class ThreadEngine:
     """Models and their thread.
 
     Attributes:
-        lost: Why nothing can run any more; None while it can.
+        lost: The error for which nothing can run any more. None while models can run.
     """
 
     replicas = 1
@@ -54,10 +54,10 @@ class ThreadEngine:
         return self._cache.descriptions
 
     async def run(self, tasks: Sequence[Work]) -> list[Made]:
-        """Return the results of tasks that share one recipe, in their order.
+        """Return the results of tasks that share one recipe, in the tasks' order.
 
         Raises:
-            EngineLostError: The device failed or hangs, now or before.
+            EngineLostError: The device has failed or hangs, now or since an earlier batch.
         """
         if self.lost is not None:
             raise self.lost
@@ -80,5 +80,4 @@ class ThreadEngine:
             raise
 
     async def close(self) -> None:
-        """Release the thread."""
         self._executor.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Send answers to the caller: whole, or for a streamed chat in chunks."""
+"""Send answers to the caller: whole, or in chunks for a streamed chat."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Making = Callable[[], Awaitable[EncodedResponse]]
 
 
 async def answer(request: Request, work: Making) -> Response:
-    """Return the answer; stop when the caller disconnects.
+    """Return the answer. Stop the work if the caller disconnects.
 
     Raises:
         RequestError: The error that ended the work.
@@ -40,7 +40,7 @@ async def answer(request: Request, work: Making) -> Response:
 
 
 async def answer_in_chunks(request: Request, work: Making, with_usage: bool) -> Response:
-    """Return a chat's answer as server-sent events, all sent together when it is complete.
+    """Return a chat's answer as server-sent events. All events are sent together when the answer is complete.
 
     Args:
         with_usage: Whether the last chunk has the numbers of tokens.
@@ -58,7 +58,7 @@ async def answer_in_chunks(request: Request, work: Making, with_usage: bool) -> 
 
 async def _do(request: Request, work: Making) -> EncodedResponse:
     task = asyncio.ensure_future(work())
-    # Watch for a disconnect meanwhile: work for nobody would keep others waiting.
+    # Watch for a disconnect meanwhile, because work for an absent caller would keep others waiting.
     gone = asyncio.ensure_future(request.receive())
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -74,7 +74,7 @@ async def _do(request: Request, work: Making) -> EncodedResponse:
         gone.cancel()
     if made.cut_tokens:
         cut = {"request_id": request_id_of(request), "cut_tokens": made.cut_tokens}
-        logger.warning("prompt longer than the model reads", extra=cut)
+        logger.warning("the model read only a part of the prompt", extra=cut)
     return made
 
 
@@ -83,7 +83,7 @@ def _make_headers(made: EncodedResponse) -> dict[str, str]:
 
 
 def _severity(error: RequestError) -> int:
-    """Return an error's log level; a caller's mistake and a full or stopping server are no errors for the log."""
+    """Return an error's log level. A caller's mistake, a full queue and a stopping server are not logged as errors."""
     if isinstance(error, EngineLostError | GenerationError):
         return logging.ERROR
     return logging.WARNING if isinstance(error, DeadlineError) else logging.INFO

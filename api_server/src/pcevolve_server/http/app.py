@@ -1,4 +1,4 @@
-"""The FastAPI app: puts the parts together, and returns every error in the contract's format."""
+"""The FastAPI app: connects the parts, and returns every error in the contract's format."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -39,7 +39,7 @@ from pcevolve_shared.wire import ModelInfo
 
 _MAX_REPORTED_ERRORS = 8
 _MAX_FIELD_CHARS = 64
-# FastAPI's own spans and logs would hold paths, queries and messages of exceptions; ours are in tracing.py.
+# FastAPI's own spans and logs would contain paths, queries and exceptions' messages. tracing.py has the server's.
 _NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 _HANDLED = (RequestError, RequestValidationError, HTTPException, Exception)
 
@@ -50,7 +50,7 @@ def create_app(
     on_failure: Callable[[BaseException], None] = lambda _: None,
     on_ready: Callable[[Sequence[ModelInfo]], None] = lambda _: None,
 ) -> FastAPI:
-    """Return the app; the model starts to load with the app."""
+    """Return the app. The model starts to load with the app."""
     metrics = Metrics()
     host = Host(settings, opening, metrics, on_failure, on_ready)
 
@@ -63,7 +63,8 @@ def create_app(
     app = FastAPI(
         title="PCEvolve API server",
         version=__version__,
-        summary="Text-to-image and image-to-image in the style of getimg's v1 API, and chats in that of OpenAI's.",
+        summary="Text-to-image and image-to-image in the style of getimg's v1 API, and chats in the"
+        " style of OpenAI's API.",
         lifespan=lifespan,
         openapi_url=reference.SCHEMA,
         docs_url=None,
@@ -71,10 +72,9 @@ def create_app(
         telemetry=_NO_TELEMETRY,
         exception_handlers=dict.fromkeys(_HANDLED, _on_error),
         middleware=[
-            # From outside in: every request is named, counted and traced, then let in; only then is its body
-            # read.
+            # From outside in: every request is named, counted and traced, then admitted. Its body is read after that.
             Middleware(Observed, metrics=metrics),
-            # With a key, everybody who knows it; without one, this machine's own programs and pages.
+            # With a key, everybody who knows it is served. Without one, only this machine's programs and pages are.
             Middleware(Authenticated, keys=settings.keys)
             if settings.keys
             else Middleware(WithoutKey, allowed=frozenset(map(host_name, settings.allowed_hosts))),
@@ -84,7 +84,7 @@ def create_app(
         ],
     )
     app.state.parts = Parts(Service(settings, host, metrics), Chats(host, metrics), host, metrics)
-    # Looked through in this order: what generates comes first.
+    # Routes are searched in this order, so routes that generate come first.
     for each in (json_router, router, reference.router):
         app.include_router(each)
     return app
@@ -114,10 +114,10 @@ def _as_request_error(error: Exception) -> RequestError:
 
 
 def _explain(details: Sequence[Any]) -> str:
-    """List the wrong fields and their faults, without their values."""
+    """List the wrong fields and their faults, without the fields' values."""
     lines = []
     for detail in details[:_MAX_REPORTED_ERRORS]:
-        # The first part is "body"; an unknown field's name is the caller's text, so it is cut short.
+        # The first part is "body". An unknown field's name is the caller's text, so it is cut short.
         field = ".".join(str(part) for part in detail["loc"][1:])[:_MAX_FIELD_CHARS] or "body"
         lines.append(f"{field}: {detail['msg']}")
     if len(details) > _MAX_REPORTED_ERRORS:

@@ -1,4 +1,4 @@
-"""Request bodies: which routes take one, and limits on length, time and the memory of all bodies together."""
+"""Request bodies: the routes that take one, and limits on length, time and the memory of all bodies together."""
 
 import asyncio
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class BodyMemory:
         """
         if count > self._free:
             raise BusyError(
-                "the server holds as many bytes of requests as it may",
+                "the server's memory for request bodies is full",
                 code="bodies_full",
                 retry_after_seconds=_RETRY_SECONDS,
             )
@@ -47,23 +47,21 @@ class BodyMemory:
         """Add ``count`` bytes to the sum.
 
         Raises:
-            BusyError: There is no room for them; nothing was counted.
+            BusyError: There is no room for them. Nothing was counted.
         """
         self.check(count)
         self._free -= count
 
     def give_back(self, count: int) -> None:
-        """Subtract ``count`` bytes from the sum."""
         self._free += count
 
 
 class _Held:
-    """The body of one request while it arrives; its bytes are counted until it is released."""
+    """The body of one request while it arrives. Its bytes are counted until it is released."""
 
     def __init__(self, memory: BodyMemory, most_bytes: int) -> None:
         self._memory, self._most_bytes, self._count = memory, most_bytes, 0
-        # A bytearray, not a list of parts: with one byte at a time, a list would take forty times the counted
-        # memory.
+        # A bytearray: with one byte at a time, a list of parts would take forty times the counted memory.
         self._buffer = bytearray()
 
     def __len__(self) -> int:
@@ -77,7 +75,7 @@ class _Held:
             BusyError: Other requests hold too much.
         """
         if declared.isdecimal():
-            # Cut to 20 digits, which is beyond any limit: Python refuses to parse more than some thousand.
+            # Cut to 20 digits, which exceed any limit: Python refuses to parse more than some thousand digits.
             length = int(declared[:20])
             self._check_length(length)
             self._memory.check(length)
@@ -86,8 +84,8 @@ class _Held:
         """Store the next bytes.
 
         Raises:
-            TooLargeError: They make the body longer than the route allows.
-            BusyError: There is no room for them.
+            TooLargeError: The body is now longer than the route allows.
+            BusyError: There is no room for the bytes.
         """
         self._check_length(self._count + len(part))
         self._memory.take(len(part))
@@ -95,12 +93,11 @@ class _Held:
         self._buffer += part
 
     def whole(self) -> bytes:
-        """Return all bytes, and keep none; they stay counted, because the request still holds them."""
+        """Return and drop all bytes. They stay counted, because the request still holds them."""
         body, self._buffer = bytes(self._buffer), bytearray()
         return body
 
     def release(self) -> None:
-        """Subtract the body's bytes from the sum."""
         self._memory.give_back(self._count)
 
     def _check_length(self, length: int) -> None:
@@ -110,12 +107,12 @@ class _Held:
 
 @dataclass(frozen=True)
 class Bounded:
-    """Reads a body within its limits, and passes it on whole; reads nothing on routes without a body.
+    """Reads a body within its limits and passes it on whole. Reads nothing on routes without a body.
 
     Attributes:
         app: The app that serves the request.
         memory: Shared by all requests.
-        seconds: Time for a body; each 64 KiB add one second.
+        seconds: Time for a body. Each 64 KiB add one second.
     """
 
     app: ASGIApp
@@ -123,7 +120,6 @@ class Bounded:
     seconds: float
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the body within its limits, then let the app serve the request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -131,7 +127,7 @@ class Bounded:
         held = _Held(self.memory, _MOST_BYTES.get(scope["path"], 0))
         try:
             await self._serve(scope, receive, send, held)
-        # Released in every case: a leak would in the end refuse everybody.
+        # Released in every case, because a leak would in the end refuse everybody.
         finally:
             held.release()
 
@@ -162,8 +158,8 @@ class Bounded:
                         raise AbandonedError("the caller closed the connection in the middle of the body")
                     held.add(message.get("body", b""))
                     more = message.get("more_body", False)
-                    # More time as more arrives: a slow but honest connection succeeds, and one byte a second
-                    # does not.
+                    # The time grows with the bytes that have arrived: a slow but honest connection succeeds, and one
+                    # byte a second does not.
                     patience.reschedule(begun + self.seconds + len(held) / _LEAST_BYTES_PER_SECOND)
         except TimeoutError:
             raise TooSlowError("the request body did not arrive in time") from None

@@ -1,7 +1,8 @@
-"""Limits on connections: their number, the time of a request's head, and how a connection ends.
+"""Limits on connections: their number, the time for a request's head, and the way in which a connection ends.
 
-uvicorn has none of these limits: it accepts without end, waits for a head without end, keeps receiving a body
-that the app does not read, and resets a connection whose peer is still sending, which loses the answer.
+uvicorn has none of these limits. It accepts any number of connections, waits for a head without limit, and
+receives a body that the app does not read. It resets a connection whose peer is still sending, and the answer is
+lost.
 """
 
 import asyncio
@@ -13,8 +14,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from pcevolve_server.errors import CrowdedError
 from pcevolve_server.http.middleware import raw_response
 
-# Parsed at a time; 4 KiB of a body in chunks of one byte take 5 ms. Bytes that come with a head are parsed
-# before the app can refuse the sender.
+# Bytes parsed at a time: 4 KiB of a body in chunks of one byte take 5 ms. Bytes that arrive with a head are
+# parsed before the app can refuse the sender.
 _READ_BYTES_OF_HEAD = 4 * 2**10
 _READ_BYTES = 16 * 2**10
 _LINGER_SECONDS = 5.0
@@ -22,12 +23,12 @@ _RETRY_SECONDS = 5
 
 
 class _Lingering:
-    """An asyncio transport that ends so that a peer that is still sending gets the answer.
+    """An asyncio transport that ends in such a way that a peer that is still sending gets the answer.
 
-    If it is closed while a body still arrives, it sends its end, and for some seconds receives and drops the
-    rest. A close at once would make the kernel reset the connection and drop the answer.
+    If the transport is closed while a body still arrives, it sends its end. For some seconds it then receives and
+    drops the rest. With an immediate close, the kernel would reset the connection and drop the answer.
 
-    Head and body of an answer, which uvicorn writes separately, are sent with one system call.
+    uvicorn writes head and body of an answer separately. This transport sends them with one system call.
     """
 
     def __init__(self, transport: asyncio.Transport, connection: h11.Connection) -> None:
@@ -64,10 +65,10 @@ class _Lingering:
 
 
 class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
-    """uvicorn's HTTP/1.1 with limits on connections and on the time of a request's head.
+    """uvicorn's HTTP/1.1 with limits on the number of connections and on the time for a request's head.
 
-    A buffered protocol chooses how much it gets at a time; uvicorn's own gets 256 KiB before the app can
-    refuse any of it.
+    A buffered protocol chooses how many bytes it gets at a time. uvicorn's own protocol gets 256 KiB before the app
+    can refuse any of them.
 
     Attributes:
         max_connections: Most open connections.
@@ -78,21 +79,21 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
     header_seconds: ClassVar[float]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Accept the connection, replacing an idle one if there are too many, or refuse it."""
+        """Accept the connection or refuse it. If there are too many connections, replace an idle one."""
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._head: asyncio.TimerHandle | None = None
         self._lingering = _Lingering(transport, self.conn)
         self._idle_since = self.loop.time()
         super().connection_made(self._lingering)  # type: ignore[arg-type]
         self._time_head()
-        # An idle connection goes first: a peer with many of them should not keep others out.
+        # An idle connection goes first, so that a peer with many connections does not exclude others.
         if len(self.connections) > self.max_connections and not self._displace():
             error = CrowdedError("too many connections", retry_after_seconds=_RETRY_SECONDS)
             transport.write(raw_response(error))
             transport.close()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer for the next bytes, which also limits how many may come."""
+        """Return the buffer for the next bytes. Its size limits their number."""
         return self._buffer[:_READ_BYTES_OF_HEAD] if self._awaits_head else self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -102,17 +103,16 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
             self._time_head()
 
     def on_response_complete(self) -> None:
-        """Store since when the connection is idle, and go on as uvicorn does."""
+        """Store the time from which the connection is idle, and continue like uvicorn."""
         self._idle_since = self.loop.time()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock of a lost connection."""
         self._stop_head_timer()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """End an idle connection now, and a busy one after its answer; a lingering one ends by itself."""
+        """End an idle connection now, and a busy one after its answer. A lingering connection ends by itself."""
         if self._lingering.is_closing():
             self._lingering.abort()
         else:
@@ -123,11 +123,11 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
         return self.conn.their_state is h11.IDLE and not self._lingering.is_closing()
 
     def _time_head(self) -> None:
-        """Start the clock when a head begins, and stop it when it is complete; bytes between do not reset it."""
+        """Start the clock when a head begins, and stop it at the head's end. Bytes in between do not reset it."""
         if not self._awaits_head:
             self._stop_head_timer()
         elif self._head is None:
-            # From the first byte to the last of a head: if bytes reset the clock, a peer could hold the
+            # The time counts from the first byte of a head to its last. If bytes reset the clock, a peer could hold the
             # connection for ever.
             self._head = self.loop.call_later(self.header_seconds, self._lingering.abort)
 
@@ -137,7 +137,7 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
             self._head = None
 
     def _displace(self) -> bool:
-        """Close the connection that has been idle for longest; return whether there was one."""
+        """Close the connection that has been idle for longest. Return whether there was one."""
         others = [each for each in self.connections if isinstance(each, BoundedProtocol) and each is not self]
         idle = [each for each in others if each._awaits_head]
         if idle:
@@ -146,7 +146,6 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
 
 
 def make_protocol(connections: int, head_seconds: float) -> type[BoundedProtocol]:
-    """Return uvicorn's protocol class with these limits."""
 
     class Protocol(BoundedProtocol):
         max_connections = connections

@@ -1,6 +1,6 @@
-"""OpenAI's Images API on top of the native one: translates its fields, and Stable Diffusion's, both ways.
+"""OpenAI's Images API on top of the native API. Translates fields of OpenAI and Stable Diffusion in both directions.
 
-The body is already bounded here, and nothing is copied twice.
+Bodies are bounded before they reach this module, and nothing is copied twice.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _SHARED: Final = (
 )
 
 
-_Ignored = Annotated[str | None, Field(max_length=256, description="Of OpenAI's models; ignored.")]
+_Ignored = Annotated[str | None, Field(max_length=256, description="For clients of OpenAI's API; ignored.")]
 
 
 class GenerationFields(WireModel):
-    """``POST`` :data:`~pcevolve_shared.wire.OPENAI_GENERATIONS`; limits are those of the native fields."""
+    """``POST`` :data:`~pcevolve_shared.wire.OPENAI_GENERATIONS`, with the limits of the native fields."""
 
     model: Annotated[wire.Name | None, Field(description="Absent: the one that the server has.")] = None
     prompt: wire.Prompt
@@ -70,7 +70,7 @@ class GenerationFields(WireModel):
 
 
 class EditFields(GenerationFields):
-    """The text fields of ``POST`` :data:`~pcevolve_shared.wire.OPENAI_EDITS`; a form sends all of them as text."""
+    """The text fields of ``POST`` :data:`~pcevolve_shared.wire.OPENAI_EDITS`. A form sends all fields as text."""
 
     model_config = ConfigDict(strict=False)
 
@@ -112,7 +112,6 @@ def image_to_image(content_type: str, body: bytes) -> ImageToImageRequest:
 
 
 def answer(made: Sequence[GeneratedImage]) -> str:
-    """Return OpenAI's JSON for images."""
     return json.dumps({"created": int(time.time()), "data": [{"b64_json": each.image} for each in made]})
 
 
@@ -124,8 +123,8 @@ def _refuse_streaming(fields: GenerationFields) -> None:
 
 
 def _native(fields: BaseModel) -> dict[str, Any]:
-    """Return the given fields under their native names; absent ones stay absent."""
-    # Only given fields: the native request's own defaults apply to the rest.
+    """Return the given fields under their native names. Absent fields stay absent."""
+    # Only given fields, so that the native request's own defaults apply to the rest.
     given = fields.model_dump(include=fields.model_fields_set, exclude_none=True)
     return {_NATIVE.get(name, name): value for name, value in given.items() if name in (*_SHARED, *_NATIVE)}
 
@@ -143,8 +142,8 @@ def _edit_fields(parts: dict[str, bytes]) -> EditFields:
 
 
 def _check_image(image: bytes, size: str | None) -> None:
-    """Refuse bytes that are too large or no image before decoding, and a size that would need a resize."""
-    # By its header alone: nothing is decoded before its size is known.
+    """Before decoding, refuse bytes that are too large or not an image, and a size that would need a resize."""
+    # Only the header is read: nothing is decoded before its size is known.
     if len(image) > limits.MAX_IMAGE_BYTES:
         raise InvalidRequestError(f"image: more than {limits.MAX_IMAGE_BYTES} bytes", code="invalid_image")
     try:
@@ -153,7 +152,7 @@ def _check_image(image: bytes, size: str | None) -> None:
         raise InvalidRequestError(f"image: {error}", code="invalid_image") from error
     if size not in (None, _AUTO) and _sides(size) != (header.width, header.height):
         raise InvalidRequestError(
-            "size: the answer has the size of the image: leave out size, or give the same"
+            "size: the answer has the size of the image: leave out size, or give the image's size"
         )
 
 
@@ -183,7 +182,7 @@ def parse_form(content_type: str, body: bytes) -> dict[str, bytes]:
     kind = _KIND.fullmatch(content_type.strip())
     if kind is None:
         raise InvalidRequestError("the body is not multipart/form-data with a boundary")
-    # One more than allowed, so that too many parts are noticed without splitting all.
+    # One part more than allowed, so that too many parts are noticed without splitting the whole body.
     pieces = (b"\r\n" + body).split(b"\r\n--" + kind[2].encode("ascii"), _MAX_PARTS + 2)
     if len(pieces) < 2 or pieces[0] or pieces[-1].rstrip(b"\r\n") != b"--":
         raise InvalidRequestError(

@@ -1,6 +1,6 @@
-"""JSON requests, bounded before a parser sees them.
+"""JSON requests, bounded before a parser reads them.
 
-The image is cut out first, so that the parser gets at most 64 KiB, which takes only a moment.
+The image is cut out first. The parser then gets at most 64 KiB, which take only a moment.
 """
 
 import json
@@ -19,9 +19,9 @@ from pcevolve_server.errors import InvalidRequestError, TooLargeError
 from pcevolve_shared import limits
 from pcevolve_shared.reading import parse_json
 
-# A quote after a backslash is inside a string; any other `"image":` in a JSON text is a member's name.
+# A quote after a backslash is inside a string. Any other `"image":` in a JSON text is a member's name.
 _IMAGE: Final = re.compile(rb'(?<!\\)"image"[ \t\r\n]*:[ \t\r\n]*"')
-# How encoders may escape characters of base64.
+# Escape sequences that encoders may use for characters of base64.
 _ESCAPED: Final = (
     (rb"\/", b"/"), (rb"\u002f", b"/"), (rb"\u002F", b"/"),
     (rb"\u002b", b"+"), (rb"\u002B", b"+"), (rb"\u003d", b"="), (rb"\u003D", b"="),
@@ -36,13 +36,12 @@ class BoundedRoute(APIRoute):
     """A route that limits its JSON, and parses long JSON on a worker thread."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return FastAPI's handler, which gets a parsed request."""
         handle = super().get_route_handler()
 
         async def handle_bounded(request: Request) -> Response:
             body = await request.body()
             parsing = partial(parse, body)
-            # Long bodies are parsed off the event loop: one of 64 KiB would delay every other request.
+            # Long bodies are parsed on another thread. On the event loop, 64 KiB would delay every other request.
             parsed = parsing() if len(body) <= _SHORT else await run_in_threadpool(parsing)
             return await handle(_Parsed(request.scope, request.receive, body, parsed))
 
@@ -60,10 +59,10 @@ class _Parsed(Request):
 
 
 def parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON
-    """Return the value of a JSON text; ``None`` for an empty one.
+    """Return the value of a JSON text. Return ``None`` for an empty text.
 
     Raises:
-        TooLargeError: It is longer than 64 KiB apart from its image.
+        TooLargeError: The text is longer than 64 KiB apart from its image.
         InvalidRequestError: It is not JSON.
     """
     fields, image = _cut_image(body)
@@ -79,7 +78,7 @@ def _cut_image(body: bytes) -> tuple[bytes, bytes | None]:
     """Return a long body with an empty image, and the text between the image's quotes."""
     if len(body) <= limits.MAX_FIELDS_BYTES:
         return body, None
-    # Everything before the image belongs to the fields, so the name must begin within their limit.
+    # All text before the image belongs to the fields, so the image's name must begin within their limit.
     name = _IMAGE.search(body[: limits.MAX_FIELDS_BYTES])
     end = body.find(b'"', name.end()) if name else -1
     if name is None or end < 0:
@@ -102,7 +101,7 @@ def _load(fields: bytes) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _text(image: bytes) -> str:
-    """Return the base64 text of an image; other escapes are left for the image's own check to refuse."""
+    """Return the base64 text of an image. The image's own check refuses other escapes."""
     if b"\\" in image:
         for escaped, plain in _ESCAPED:
             image = image.replace(escaped, plain)

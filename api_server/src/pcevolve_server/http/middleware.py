@@ -1,6 +1,6 @@
-"""Middleware of every request: gives it an id, identifies the caller, logs it.
+"""Middleware of every request: gives it an id, identifies the caller, and logs the request.
 
-Plain ASGI, so that a request is refused before its body is read.
+It is plain ASGI, so that a request can be refused before its body is read.
 """
 
 import hmac
@@ -60,13 +60,13 @@ def raw_response(error: RequestError) -> bytes:
 
 
 def request_id_of(request: Request) -> str:
-    """Return the request's id from :class:`Observed`."""
+    """Return the request's id, which :class:`Observed` has set."""
     identity: str = request.state.request_id
     return identity
 
 
 def caller_of(request: Request) -> str:
-    """Return the name of the request's key; empty if no key is required."""
+    """Return the name of the request's key. It is empty if no key is required."""
     name: str = getattr(request.state, "caller", "")
     return name
 
@@ -85,12 +85,11 @@ class Observed:
     metrics: Metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Give the request an id, let the app serve it, then log and count it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         asked = Headers(scope=scope).get(wire.REQUEST_ID_HEADER, "")
-        # Only an id of plain letters: it goes into logs and headers.
+        # Only an id of plain letters, because it goes into logs and headers.
         identity = asked if _REQUEST_ID.fullmatch(asked) else uuid.uuid4().hex
         scope.setdefault("state", {})["request_id"] = identity
         bytes_out = 0
@@ -108,7 +107,7 @@ class Observed:
                 scope["state"]["status"] = message["status"]
                 MutableHeaders(scope=message)[wire.REQUEST_ID_HEADER] = identity
                 if unread:
-                    # The rest of the body may still be on its way, and nobody will read it.
+                    # The rest of the body may still be on its way. No part of the server will read it.
                     MutableHeaders(scope=message)["Connection"] = "close"
             elif message["type"] == "http.response.body":
                 bytes_out += len(message.get("body", b""))
@@ -122,7 +121,7 @@ class Observed:
             self._record(scope, identity, bytes_out, time.monotonic() - started)
 
     def _record(self, scope: Scope, identity: str, bytes_out: int, seconds: float) -> None:
-        # The template, never the path itself: a path is a caller's text.
+        # The route's template, never the path itself, because a path is a caller's text.
         route = getattr(scope.get("route"), "path", "unmatched")
         # The status of the answer, or of an event that ended a stream.
         status = scope["state"].get("status", 500)
@@ -155,13 +154,12 @@ def _closing(send: Send) -> Send:
 
 @dataclass(frozen=True)
 class Authenticated:
-    """Lets only callers with the key in, before a byte of the body is read."""
+    """Admits only callers with the key, before a byte of the body is read."""
 
     app: ASGIApp
     keys: tuple[Key, ...]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the app serve a request with the key, or to an open route; answer others with 401."""
         caller = self._caller(Headers(scope=scope)) if scope["type"] == "http" else None
         if caller is not None:
             scope["state"]["caller"] = caller
@@ -176,7 +174,7 @@ class Authenticated:
     def _caller(self, headers: Headers) -> str | None:
         scheme, _, sent = headers.get("Authorization", "").partition(" ")
         given = sent.strip().encode("latin-1", "replace")
-        # In constant time, and all keys, so that the time to refuse does not reveal a key.
+        # Compared in constant time with every key, so that the time of a refusal does not reveal a key.
         same = [hmac.compare_digest(given, key.secret.encode("ascii")) for key in self.keys]
         names = [key.name for key, is_it in zip(self.keys, same, strict=True) if is_it]
         return names[0] if names and scheme.lower() == "bearer" else None
@@ -184,18 +182,17 @@ class Authenticated:
 
 @dataclass(frozen=True)
 class WithoutKey:
-    """Serves programs on this machine, but no foreign page that a browser on it has open.
+    """Serves programs on this machine, but no foreign page that is open in one of its browsers.
 
-    A foreign page can let the browser post a form to 127.0.0.1, which costs the model's time even though the
-    page cannot read the answer. Or it points its own name at 127.0.0.1 (DNS rebinding) and reads it; the Host
-    header then still holds the page's name.
+    A foreign page can let the browser post a form to 127.0.0.1. The post takes the model's time, although the page
+    cannot read the answer. The page can also point its own name at 127.0.0.1 (DNS rebinding) and read the answer. In
+    that case the Host header contains the page's name.
     """
 
     app: ASGIApp
     allowed: frozenset[str]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the app serve a request to a known host name, from no page or its own page; refuse others."""
         error = self._refusal(Headers(scope=scope)) if scope["type"] == "http" else None
         if error is None:
             await self.app(scope, receive, send)
@@ -204,7 +201,7 @@ class WithoutKey:
 
     def _refusal(self, headers: Headers) -> RequestError | None:
         host = headers.get("Host")
-        # HTTP/1.0 need not send one, and browsers do not use HTTP/1.0.
+        # HTTP/1.0 clients need not send the header, and browsers do not use HTTP/1.0.
         if host is not None and not is_loopback(name := host_name(host)) and name not in self.allowed:
             return HostError(
                 "the Host header names neither this machine nor an --allowed-host, and there is no API key"
@@ -218,7 +215,7 @@ class WithoutKey:
 
 
 def host_name(header: str) -> str:
-    """Return the name or address in a Host header, without port, brackets and final dot, in lower case."""
+    """Return the name or address in a Host header in lower case, without port, brackets and final dot."""
     text = header.strip().lower()
     if text.startswith("["):
         return text[1:].partition("]")[0]
@@ -226,19 +223,20 @@ def host_name(header: str) -> str:
 
 
 _OWN = frozenset({"same-origin", "none"})
-"""``Sec-Fetch-Site`` of a page from this server, and of a typed address."""
+"""``Sec-Fetch-Site`` for a page of this server, and for an address that was typed."""
 
 
 def is_foreign(host: str | None, origin: str | None, fetch_site: str | None) -> bool:
-    """True if a browser says that a page of another origin made the request.
+    """True if a browser reports that a page of another origin made the request.
 
-    A page cannot change these headers, and programs other than browsers do not send the last two. Another
-    port is another origin, and so are ``null`` and another name of the same machine.
+    A page cannot change these headers, and programs other than browsers do not send the last two. Another port is
+    another origin, and so are ``null`` and another name of the same machine.
 
     Args:
-        host: The header ``Host``, which names this server; None if it is missing, also for the others.
-        origin: The header ``Origin``. Its scheme is not compared, as a proxy may do TLS for this server.
-        fetch_site: The header ``Sec-Fetch-Site``.
+        host: The header ``Host``, which names this server. None: the header is missing.
+        origin: The header ``Origin``, or None. Its scheme is not compared, because a proxy may do TLS for this
+            server.
+        fetch_site: The header ``Sec-Fetch-Site``, or None.
     """
     if fetch_site is not None and fetch_site.strip().lower() not in _OWN:
         return True

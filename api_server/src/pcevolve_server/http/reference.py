@@ -1,4 +1,4 @@
-"""``/docs``: the routes in Swagger UI, whose files come with the server; the page loads nothing from other hosts."""
+"""``/docs``: the routes in Swagger UI. The server has the page's files, so no other host is contacted."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ router = APIRouter(include_in_schema=False)
 
 @router.get(PAGE)
 async def page() -> HTMLResponse:
-    """Return the page."""
     made = get_swagger_ui_html(
-        # Relative, so that it works behind a proxy with a path prefix.
+        # Relative, so that the address also works behind a proxy with a path prefix.
         openapi_url=SCHEMA.removeprefix("/"),
         title="PCEvolve API server",
         swagger_js_url=f"docs/{_SCRIPT}",

@@ -26,7 +26,7 @@ Layout = Callable[[Sequence[GeneratedImage]], str]
 
 
 def native(made: Sequence[GeneratedImage]) -> str:
-    """Return the native JSON; a single image is not in a list."""
+    """Return the native JSON. A single image is not in a list."""
     if len(made) == 1:
         return ImageResponse(**made[0].model_dump(), cost=_COST).model_dump_json()
     return BatchResponse(images=tuple(made), cost=_COST).model_dump_json()
@@ -35,10 +35,10 @@ def native(made: Sequence[GeneratedImage]) -> str:
 def render(
     body: GenerationRequest, seeds: Sequence[int], pictures: Sequence[Picture], layout: Layout
 ) -> EncodedResponse:
-    """Return the answer to ``body``; takes a while, as images are compressed.
+    """Return the answer to ``body``. This takes a while, because images are compressed.
 
     Raises:
-        ContentRejectedError: No picture has an image; if at least one has, the others are null.
+        ContentRejectedError: No picture has an image. If at least one has, the others are null.
         GenerationError: An image is too large for the contract.
     """
     made = [
@@ -47,8 +47,9 @@ def render(
     ]
     if all(each.image is None for each in made):
         raise ContentRejectedError(
-            f"the safety checker refused {'the image' if len(made) == 1 else 'all images'} and every retry: change the"
-            " prompt, or, where it errs, as of skin and wounds, start the server with --safety-checker off"
+            f"the safety checker refused {'the image' if len(made) == 1 else 'all images'} and every"
+            " retry: change the prompt or, if the checker is wrong, as it can be about skin and"
+            " wounds, start the server with --safety-checker off"
         )
     return EncodedResponse(layout(made), max(picture.cut_tokens for picture in pictures))
 

@@ -1,4 +1,4 @@
-"""The routes, which parse requests, call the service, and answer."""
+"""The routes. Each parses a request, calls the service, and answers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Parts:
 
 
 async def _find_parts(request: Request) -> Parts:
-    # Async although it never waits: FastAPI runs any other dependency on a worker thread, for each request.
+    # Async although it never waits, because FastAPI runs any other dependency of a request on a worker thread.
     parts: Parts = request.app.state.parts
     return parts
 
@@ -60,7 +60,7 @@ def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 _NAMED: dict[str, Any] = {"type": "string"}
-# Before OpenAPI 3.2 the schema of server-sent events is that of one event.
+# Before OpenAPI 3.2, the schema of server-sent events is the schema of one event.
 _EVENT: dict[str, Any] = {
     "type": "object",
     "properties": {"event": _NAMED, "data": _NAMED},
@@ -69,7 +69,7 @@ _EVENT: dict[str, Any] = {
 _ANSWERS = _failures(401, 404, 408, 413, 422, 429, 500, 503)
 _STREAMED: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The answer; or, if a stream is asked for, events.",
+        "description": "The answer, or events if a stream is requested.",
         "content": {EVENTS: {"schema": _EVENT}},
     },
     **_ANSWERS,
@@ -106,14 +106,14 @@ async def ip_adapter(request: Request, body: IpAdapterRequest, parts: PartsDep) 
 
 @json_router.post(wire.OPENAI_GENERATIONS, **_FACADE)
 async def openai_generations(request: Request, body: GenerationFields, parts: PartsDep) -> Response:
-    """Make images from a prompt, asked for as OpenAI's Images API does."""
+    """Make images from a prompt; fields are those of OpenAI's Images API."""
     work = partial(parts.service.text_to_image, facade.text_to_image(body), caller_of(request), facade.answer)
     return await answer(request, work)
 
 
 @router.post(wire.OPENAI_EDITS, openapi_extra=_EDIT_BODY, **_FACADE)
 async def openai_edits(request: Request, parts: PartsDep) -> Response:
-    """Make variations of an image, asked for as OpenAI's Images API does: a form."""
+    """Make variations of an image; the form's fields are those of OpenAI's Images API."""
     kind, form = request.headers.get("Content-Type", ""), await request.body()
     body = await run_in_threadpool(facade.image_to_image, kind, form)
     work = partial(parts.service.image_to_image, body, caller_of(request), facade.answer)
@@ -122,7 +122,7 @@ async def openai_edits(request: Request, parts: PartsDep) -> Response:
 
 @json_router.post(wire.CHAT, response_model=ChatResponse, responses=_STREAMED)
 async def chat(request: Request, body: ChatRequest, parts: PartsDep) -> Response:
-    """Let a language model answer, asked as OpenAI's Chat Completions API is."""
+    """Let a language model answer a chat; fields are those of OpenAI's Chat Completions API."""
     work = partial(parts.chats.complete, body, caller_of(request))
     if not body.stream:
         return await answer(request, work)
@@ -144,7 +144,7 @@ async def model(model: str, parts: PartsDep) -> ModelInfo:
 
 @router.get(wire.BALANCE, responses=_failures(401))
 async def balance(parts: PartsDep) -> BalanceResponse:
-    """Return what was used; this server does not bill."""
+    """Return the number of generated images. This server does not bill."""
     return BalanceResponse(images=parts.service.images)
 
 
@@ -154,7 +154,14 @@ async def health() -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-@router.get(wire.READY, responses={HTTPStatus.SERVICE_UNAVAILABLE: {"description": "Not yet, or no more."}})
+@router.get(
+    wire.READY,
+    responses={
+        HTTPStatus.SERVICE_UNAVAILABLE: {
+            "description": "The model is loading, has failed, or is being stopped."
+        }
+    },
+)
 async def ready(parts: PartsDep) -> JSONResponse:
     """Return whether the model answers."""
     status = HTTPStatus.OK if parts.host.status == "ready" else HTTPStatus.SERVICE_UNAVAILABLE

@@ -1,4 +1,4 @@
-"""From a validated request for images or a chat to tasks, and from their results to the answer."""
+"""Turn a validated request for images or a chat into tasks, and their results into the answer."""
 
 from __future__ import annotations
 
@@ -33,12 +33,10 @@ from pcevolve_shared.wire import (
 _SHORT: Final = 128 * 128
 """Up to this many pixels or characters, coding takes less time than waking a worker thread."""
 _SCHEDULERS: Final = {"dpmsolver++": "dpmpp_2m", "dpmsolver": "dpmpp_2m", "dpm++_2m": "dpmpp_2m"}
-"""Names in getimg's API and others for the same scheduler."""
+"""Other names for schedulers, from getimg's API and others."""
 
 
 class Service:
-    """Answers requests for images."""
-
     def __init__(self, settings: Settings, host: Host, metrics: Metrics) -> None:
         self._settings, self._host, self._metrics = settings, host, metrics
         self._images = 0
@@ -54,7 +52,7 @@ class Service:
         caller: str,
         layout: Layout = native,
     ) -> EncodedResponse:
-        """Make images from a prompt; width and height are the model's own if they are absent."""
+        """Make images from a prompt. Absent width and height are the model's own."""
         model = self._model(body, "text-to-image")
         base = model.size
         width = body.width if "width" in body.model_fields_set else base.width
@@ -87,7 +85,7 @@ class Service:
                 f"scheduler: this model has {', '.join(info.schedulers) or 'none to choose'}"
             )
         if body.negative_prompt and not info.negative_prompts:
-            raise InvalidRequestError("negative_prompt: this model reads none; leave it out")
+            raise InvalidRequestError("negative_prompt: this model reads no negative prompt; leave it out")
         return info
 
     def _adapter_scale(self, body: IpAdapterRequest, model: ModelInfo) -> float:
@@ -110,7 +108,7 @@ class Service:
         adapter_scale: float | None = None,
     ) -> Recipe:
         self._check_size(body, model, width, height)
-        # In rising priority: the model's own, the server owner's, the caller's.
+        # In rising priority: the model's own values, the server owner's, the caller's.
         own = {"steps": self._settings.default_steps, "guidance": self._settings.default_guidance}
         chosen: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
         chosen |= body.model_dump(include=body.model_fields_set & own.keys())
@@ -131,12 +129,12 @@ class Service:
             raise InvalidRequestError(f"width, height: more than {self._settings.max_pixels} pixels")
         if model.max_pixels is not None and width * height > model.max_pixels:
             raise too_many_pixels(model.max_pixels)
-        # Three bytes a pixel, as four characters of base64: the size of an incompressible batch.
+        # Three bytes a pixel, in base64 four characters: the size of a batch that cannot be compressed.
         if body.n * width * height * 4 > limits.MAX_RESPONSE_BYTES:
             raise InvalidRequestError("n: too many images of this size for one answer")
 
     async def _read(self, text: str) -> Image.Image:
-        """Decode the image of a request; ``InvalidRequestError`` for a wrong or too large one."""
+        """Decode the image of a request. Raise ``InvalidRequestError`` if it is too large or not an image."""
         if len(text) <= _SHORT:
             try:
                 return images.decode(images.from_base64(text), images.ImageLimits(max_pixels=_SHORT))
@@ -174,10 +172,7 @@ class Service:
 
 
 def _strength(body: ImageToImageRequest, model: ModelInfo) -> float:
-    """Return the share of the noise levels that a variation runs through.
-
-    All of them if the model takes no strength.
-    """
+    """Return the share of the noise levels that a variation runs through: all if the model takes no strength."""
     if model.strengths:
         return body.strength
     if "strength" in body.model_fields_set:
@@ -190,13 +185,10 @@ def _scheduler(body: GenerationRequest) -> str | None:
 
 
 class Chats:
-    """Answers chats."""
-
     def __init__(self, host: Host, metrics: Metrics) -> None:
         self._host, self._metrics = host, metrics
 
     async def complete(self, body: ChatRequest, caller: str) -> EncodedResponse:
-        """Write completions of a chat."""
         model = self._host.info(body.model, "chat").id
         recipe = TextRecipe(body.new_tokens, body.temperature, body.top_p, body.stops, model)
         messages = tuple((each.role, each.content) for each in body.messages)

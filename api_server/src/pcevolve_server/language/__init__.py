@@ -1,4 +1,4 @@
-"""Writers of texts: language models of transformers, and the bundled word counts, which need no PyTorch.
+"""Models that write texts: language models of transformers, and the bundled word counts, which need no PyTorch.
 
-Only ``models`` may import it, once the port is open.
+Only ``models`` may import this package, after the port is open.
 """

@@ -1,6 +1,6 @@
-"""The bundled language model's counts, and the probabilities that they give each word.
+"""The bundled language model's counts, and the probability that they give each word.
 
-See ``training/train_phrases.py``.
+``training/train_phrases.py`` makes the counts.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from safetensors.numpy import load_file
 Floats = NDArray[np.float64]
 WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*")
 END, START = 0, 1
-"""Indexes of the marks for a text's end and start among the words."""
+"""Indexes of the two marks among the words: a text's end and its start."""
 _TRUST = 0.25
-"""Weight of words unseen after a context, relative to Witten and Bell's estimate: rare words seldom fit."""
+"""Weight of words unseen after a context, relative to Witten and Bell's estimate. Rare words seldom fit."""
 _TOPIC_PRIOR = 50.0
 """Prior count of words that each topic gets from all topics."""
 
@@ -31,9 +31,9 @@ class _Followers:
     """The words that followed each context.
 
     Attributes:
-        starts: Start of each context's followers; one entry more than contexts.
+        starts: Start of each context's followers. There is one entry more than contexts.
         words: The followers.
-        counts: How often each of them followed.
+        counts: How often each follower occurred.
     """
 
     starts: NDArray[np.int64]
@@ -51,7 +51,7 @@ class _Followers:
         """Return each word's probability to follow a context, float64 ``(words,)``.
 
         Args:
-            less: The words' probabilities by a shorter context.
+            less: The words' probabilities after a shorter context.
         """
         own = slice(self.starts[context], self.starts[context + 1])
         kinds = own.stop - own.start
@@ -67,7 +67,7 @@ class WordCounts:
     """Words, their successors, and topics.
 
     Attributes:
-        words: All known words; the first two are ``END`` and ``START``.
+        words: All known words. The first two are ``END`` and ``START``.
         places: Index of each word.
         lean: How much likelier each topic makes each word, as a logarithm, float16 ``(topics, words)``.
     """
@@ -105,7 +105,7 @@ class WordCounts:
         ]
 
     def after(self, before: Sequence[int]) -> Floats:
-        """Return each word's probability to come next by the last two words, float64 ``(words,)``; -1 is unknown."""
+        """Return each word's probability after the last two words, float64 ``(words,)``. Index -1 is unknown."""
         earlier, last = before[-2], before[-1]
         if last < 0:
             return self._alone
@@ -114,7 +114,7 @@ class WordCounts:
         return likely if pair is None else self._triples.after(pair, likely)
 
     def ahead_of(self, word: int) -> Floats:
-        """Return each word's probability to precede this one, float64 ``(words,)``; 1 if it is unknown."""
+        """Return each word's probability to precede this word, float64 ``(words,)``; 1 if this word is unknown."""
         if word < 0:
             return np.ones(len(self.words))
         likely: Floats = self._unseen * self._alone[word]
@@ -123,7 +123,7 @@ class WordCounts:
         return likely
 
     def _pair(self, earlier: int, last: int) -> int | None:
-        """Return the number of a known pair of words."""
+        """Return the number of a pair of known words."""
         if earlier < 0:
             return None
         own = slice(self._pairs.starts[earlier], self._pairs.starts[earlier + 1])

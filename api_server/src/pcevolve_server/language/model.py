@@ -37,7 +37,7 @@ Messages = Sequence[tuple[str, str]]
 
 
 def tokens_of(tokenizer: PreTrainedTokenizerBase, messages: Messages) -> list[int]:
-    """Return the tokens of a chat: in the model's own template or, without one, of all messages, to be continued.
+    """Return the tokens of a chat in the model's own template. Without a template, join all messages.
 
     Raises:
         InvalidRequestError: The template does not accept this chat.
@@ -54,18 +54,18 @@ def _text(tokenizer: PreTrainedTokenizerBase, messages: Messages) -> str:
     try:
         return str(tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True))
     except TemplateError as error:
-        raise InvalidRequestError("messages: this model's template takes no such chat") from error
+        raise InvalidRequestError("messages: this model's template does not accept this chat") from error
 
 
 _UNKNOWN_CONTEXT = 2048
-"""Tokens of the context, for a model that does not state it."""
+"""Tokens of the context of a model that does not state the number."""
 
 
 class LanguageModel:
-    """A network and its tokenizer; when several texts are written at once, shorter prompts are padded on the left.
+    """A network and its tokenizer. If several texts are written at once, shorter prompts are padded on the left.
 
-    A text takes at most half of the model's context. If the prompt is longer than the rest, its beginning is
-    dropped.
+    A text takes at most half of the model's context. If the prompt is longer than the rest of the context, the
+    beginning of the prompt is dropped.
     """
 
     bit_exact_batch_size, fixed_cost_batches = 1, False
@@ -81,22 +81,20 @@ class LanguageModel:
 
     @property
     def on_gpu(self) -> bool:
-        """True if its network is on a GPU."""
         return bool(self._network.device.type != "cpu")
 
     @property
     def memory(self) -> int:
-        """Bytes of the model's weights."""
         return weight(self._network)
 
     @torch.inference_mode()
     def write(
         self, tasks: Sequence[TextTask], is_cancelled: IsCancelled = never_cancelled
     ) -> list[Completion]:
-        """Write completions; the tasks share one recipe and the answer keeps their order.
+        """Write completions, in the order of the tasks, which share one recipe.
 
         Raises:
-            AbandonedError: It was cancelled.
+            AbandonedError: The run was cancelled.
             InvalidRequestError: The model's template does not accept this chat.
         """
         started, recipe = time.monotonic(), tasks[0].recipe
@@ -115,13 +113,13 @@ class LanguageModel:
         return _Prompt(tokens[-room:], max(0, len(tokens) - room))
 
     def _most(self, recipe: TextRecipe) -> int:
-        """Return the most tokens of a text: half of the context is the prompt's."""
+        """Return the most tokens of a text. Half of the context belongs to the prompt."""
         return min(recipe.tokens, self._context // 2)
 
     def _continue(
         self, prompts: Sequence[_Prompt], recipe: TextRecipe, seeds: Sequence[int]
     ) -> list[list[int]]:
-        """Return the new tokens of each row; after its end a row is padded."""
+        """Return the new tokens of each row. After its end, a row is padded."""
         longest = max(len(each.tokens) for each in prompts)
         rows = [[self._padding] * (longest - len(each.tokens)) + each.tokens for each in prompts]
         seen = [[0] * (longest - len(each.tokens)) + [1] * len(each.tokens) for each in prompts]
@@ -164,7 +162,7 @@ class _Prompt:
 
     Attributes:
         tokens: One or more.
-        cut: Number of tokens dropped before them.
+        cut: Number of tokens that were dropped before them.
     """
 
     tokens: list[int]
@@ -184,7 +182,7 @@ def load(settings: ModelSettings) -> LanguageModel:
     """Load the language model of ``settings`` onto the device.
 
     Raises:
-        ModelLoadError: It cannot be loaded; the message names it and says what to do.
+        ModelLoadError: The model cannot be loaded. The message has its name and the next step.
     """
     networks.quieten()
     keep_memory()
@@ -217,8 +215,8 @@ def _parts(settings: ModelSettings, device: torch.device) -> tuple[PreTrainedMod
         raise ModelLoadError(sources.explain_failure(name, "language model", error)) from error
     if lacking := sorted(found["missing_keys"]):  # which the library fills by chance
         raise ModelLoadError(
-            f"cannot load the language model {name}: it has no weights for {lacking[0]}, and {len(lacking)} such in"
-            " all: download the model again, whole, or serve one that writes texts"
+            f"cannot load the language model {name}: its files lack {len(lacking)} weights, such as"
+            f" {lacking[0]}: download the complete model again, or serve a model that writes text"
         )
     if len(tokenizer) <= len(
         tokenizer.all_special_tokens
@@ -228,7 +226,7 @@ def _parts(settings: ModelSettings, device: torch.device) -> tuple[PreTrainedMod
 
 
 def _precision(settings: ModelSettings, device: torch.device) -> torch.dtype:
-    """Return the precision: float32 on a processor by default, as every token depends on its rounding."""
+    """Return the precision. On a processor the default is float32, because every token depends on the rounding."""
     if device.type != "cpu":
         return networks.gpu_dtype(settings.precision)
     auto = settings.precision is Precision.AUTO
@@ -249,24 +247,23 @@ def _info(settings: ModelSettings, network: PreTrainedModel) -> ModelInfo:
 class GumbelDraws(LogitsProcessor):  # type: ignore[misc] # the library has no types here
     """Turns "take the likeliest token" into a random draw, with noise from each row's own generator.
 
-    The likeliest of the scores plus independent Gumbel noise is distributed as the softmax of the scores
-    (Gumbel 1954; Maddison, Tarlow, Minka 2014, "A* Sampling"). The library's own sampling draws all rows from
-    one generator.
+    The largest sum of a score and independent Gumbel noise is distributed like the softmax of the scores (Gumbel
+    1954; Maddison, Tarlow, Minka 2014, "A* Sampling"). The library's own sampling draws all rows from one generator.
     """
 
     def __init__(self, seeds: Sequence[int], temperature: float, top_p: float) -> None:
         """Start each row's generator.
 
         Args:
-            temperature: Scores are divided by it; 0 always takes the likeliest.
-            top_p: Tokens are drawn from the likeliest ones that together have this probability.
+            temperature: Scores are divided by it. 0 always takes the likeliest token.
+            top_p: Tokens are drawn from the likeliest tokens that together have this probability.
         """
         self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         self._temperature = temperature
         self._nucleus = TopPLogitsWarper(top_p) if top_p < 1 else None
 
     def __call__(self, input_ids: LongTensor, scores: Tensor) -> Tensor:
-        """Return scores ``(rows, tokens)`` whose largest is each row's draw."""
+        """Return scores ``(rows, tokens)``. The largest score of a row is the row's draw."""
         if not self._temperature:
             return scores
         exact = scores.double()
@@ -280,11 +277,11 @@ class GumbelDraws(LogitsProcessor):  # type: ignore[misc] # the library has no t
 
 
 _TAIL = 4 * limits.MAX_STOP_CHARS
-"""Tokens, of a byte or more, that always hold the longest stop string."""
+"""This many last tokens always contain the longest stop string, because a token has a byte or more."""
 
 
 class Stops(StoppingCriteria):  # type: ignore[misc] # the library has no types here
-    """Ends a text that contains one of some strings; the library's own class also searches the prompt."""
+    """Ends a text that contains one of some strings. The library's own class would also search the prompt."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: Sequence[str], begin: int) -> None:
         """Store the strings.
@@ -295,7 +292,6 @@ class Stops(StoppingCriteria):  # type: ignore[misc] # the library has no types 
         self._tokenizer, self._stops, self._begin = tokenizer, stops, begin
 
     def __call__(self, input_ids: Tensor, scores: Tensor, **_: Any) -> Tensor:  # noqa: ANN401 - the library's own
-        """Return which rows end."""
         begin = max(self._begin, input_ids.shape[1] - _TAIL)
         texts = self._tokenizer.batch_decode(input_ids[:, begin:], skip_special_tokens=True)
         found = [any(stop in text for stop in self._stops) for text in texts]

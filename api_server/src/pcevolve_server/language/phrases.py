@@ -1,4 +1,4 @@
-"""Write and fill in short texts by counted word sequences, each weighted towards a topic."""
+"""Write and fill in short texts from counted word sequences, each weighted towards a topic."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from pcevolve_shared.blanks import BLANK, parse_question
 from pcevolve_shared.wire import ModelInfo
 
 _READ = 100
-"""Most words of a text that are used to guess its topic."""
+"""Most words of a text from which its topic is guessed."""
 
 
 class Phrases:
     """The bundled language model. A completion depends on its task alone, bit for bit.
 
-    A new text is about a topic that the question names, or about any topic. When it fills in blanks, it
-    guesses the topic by the rest of the text.
+    A new text is about a topic that the question names, or about any topic. When the model fills in blanks, it
+    guesses the topic from the rest of the text.
     """
 
     fixed_cost_batches = on_gpu = False
 
     def __init__(self, info: ModelInfo, counts: WordCounts, most: int) -> None:
-        """Serve counts of words.
+        """Store counts of words.
 
         Args:
             most: Most texts of one run.
@@ -42,16 +42,15 @@ class Phrases:
 
     @property
     def memory(self) -> int:
-        """Bytes of the counts."""
         return self._counts.bytes
 
     def write(
         self, tasks: Sequence[TextTask], is_cancelled: IsCancelled = never_cancelled
     ) -> list[Completion]:
-        """Write completions; the tasks share one recipe and the answer keeps their order.
+        """Write completions, in the order of the tasks, which share one recipe.
 
         Raises:
-            AbandonedError: It was cancelled.
+            AbandonedError: The run was cancelled.
         """
         return [self._completion(task, is_cancelled) for task in tasks]
 
@@ -76,7 +75,7 @@ class Phrases:
         )
 
     def _write(self, said: str, recipe: TextRecipe, random: np.random.Generator) -> tuple[list[str], bool]:
-        """Return the words of a new text, and whether it ended by itself."""
+        """Return the words of a new text, and whether the text ended by itself."""
         topics = self._counts.topics_in(said) or range(len(self._counts.lean))
         lean = self._lean(int(random.choice(list(topics))))
         written = [START, START]
@@ -94,7 +93,7 @@ class Phrases:
     def _fill(
         self, prompt: str, blanked: str, recipe: TextRecipe, random: np.random.Generator
     ) -> tuple[list[str], bool]:
-        """Return the words of a text, with new ones in place of the blanks, and whether it is complete."""
+        """Return the words of a text with new words in place of the blanks, and whether the text is complete."""
         given = blanked.split()
         found = given[: recipe.tokens]
         spots = [None if word == BLANK else self._place(word) for word in found]
@@ -113,7 +112,7 @@ class Phrases:
         return found, len(found) == len(given)
 
     def _guess_topic(self, prompt: str, spots: Sequence[int], random: np.random.Generator) -> int:
-        """Draw a topic by the rest of a text, among those that the prompt names, if it names any."""
+        """Draw a topic by the rest of a text. If the prompt names topics, draw one of these."""
         topics = self._counts.topics_in(prompt) or list(range(len(self._counts.lean)))
         seen = [spot for spot in spots[:_READ] if spot > START]
         hints = self._counts.lean[np.ix_(topics, seen)].astype(np.float64).sum(axis=1)
@@ -125,7 +124,7 @@ class Phrases:
         return leaning
 
     def _place(self, word: str) -> int:
-        """Return the index of a word; -1 if it is unknown."""
+        """Return the index of a word; -1 if the word is unknown."""
         found = WORD.search(word.lower())
         return -1 if found is None else self._counts.places.get(found[0], -1)
 
@@ -133,7 +132,7 @@ class Phrases:
 def _draw(likely: Floats, recipe: TextRecipe, random: np.random.Generator) -> int:
     if recipe.temperature == 0:
         return int(likely.argmax())
-    # Divided by the largest: powers of small numbers alone would all be 0.
+    # Divided by the largest value, because powers of small numbers alone would all be 0.
     shares = (likely / likely.max()) ** (1.0 / max(recipe.temperature, 0.05))
     if recipe.top_p < 1:
         shares = _nucleus(shares, recipe.top_p)
@@ -155,7 +154,7 @@ def load(settings: ModelSettings) -> Phrases:
     """Load the counts that are installed with the server.
 
     Raises:
-        ModelLoadError: The server was installed without them.
+        ModelLoadError: The server was installed without the counts.
     """
     identity = sources.identify(settings)
     try:

@@ -1,8 +1,8 @@
-"""The words and licences of each image: from its folders, its name, and captions beside it.
+"""The words and licences of each image, from its folders, its name, and captions beside it.
 
-Captions come from ``manifest.csv``, ``metadata.csv`` and ``metadata.jsonl`` in any folder of the library.
-Their column ``file``, ``file_name``, ``filename`` or ``path``, in any case, is relative to that folder. A
-text file with an image's name also has its caption (``cat.jpg``, ``cat.txt``).
+Captions come from ``manifest.csv``, ``metadata.csv`` and ``metadata.jsonl`` in any folder of the library. Their
+column ``file``, ``file_name``, ``filename`` or ``path``, in upper or lower case, is relative to that folder. A
+text file with an image's name also contains the image's caption (``cat.jpg``, ``cat.txt``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ logger = logging.getLogger(__name__)
 
 _NAMES: Final = ("file", "file_name", "filename", "path")
 _EXPECTED: Final = (
-    f"it needs a column, in CSV between commas, of paths from its folder on: {', '.join(_NAMES)}"
+    "it needs a column of paths relative to its folder, and a CSV file needs commas;"
+    f" names of the column: {', '.join(_NAMES)}"
 )
 _WORDED: Final = (
     "caption", "category", "class", "description", "domain", "keywords", "label", "labels", "prompt", "tags", "text",
@@ -52,7 +53,7 @@ _NAME_WORD: Final = re.compile(r"[^\W\d_]{3,}")
 def words(text: str) -> frozenset[str]:
     """Return the words of a prompt, a caption or a folder's name.
 
-    Case, encoding of accents and a plural's ``s`` make no difference; words without meaning are left out.
+    Case, the encoding of accents, and a plural's ``s`` make no difference. Words without meaning are left out.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
     return frozenset(
@@ -64,12 +65,12 @@ def words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=2**14)
 def _words_of_folder(name: str) -> frozenset[str]:
-    """Return the words of a folder's name, cached; prompts, which callers choose, are not cached."""
+    """Return the words of a folder's name, cached. Prompts are not cached, because callers choose them."""
     return words(name)
 
 
 def _words_of_path(path: str) -> frozenset[str]:
-    """Return the words of the folders, and of the file's name without numbers: ``cat.0012.jpg`` is a cat."""
+    """Return the words of the folders and of the file's name without numbers. ``cat.0012.jpg`` is a cat."""
     place = PurePosixPath(path)
     named = " ".join(_NAME_WORD.findall(place.stem))
     return words(named).union(*map(_words_of_folder, place.parts[:-1]))
@@ -79,11 +80,11 @@ class Captions:
     """The captions in the tables and text files of a library.
 
     Attributes:
-        licences: Images of each licence, the most frequent first; empty if no table names one.
+        licences: Images of each licence, the most frequent licence first. Empty if no table names a licence.
     """
 
     def __init__(self, listing: LibraryListing) -> None:
-        """Read all tables; damaged parts are logged and left out."""
+        """Read all tables. Damaged parts are logged and left out."""
         self._root, self._text_files = listing.root, listing.texts
         self._said: dict[str, list[str]] = defaultdict(list)
         counts: dict[str, int] = defaultdict(int)
@@ -97,7 +98,9 @@ class Captions:
                     for licence in _values(row, _LICENCES):
                         counts[licence[:_LONGEST_LICENCE]] += 1
             if not described:
-                logger.warning("a table describes no image here: %s: %s", spell_path(table), _EXPECTED)
+                logger.warning(
+                    "a table describes no image of this library: %s: %s", spell_path(table), _EXPECTED
+                )
         self.licences = tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def words(self, path: str) -> frozenset[str]:
@@ -128,14 +131,14 @@ def _of_table(path: Path, folder: str) -> Iterator[tuple[str, Mapping[str, str]]
         for row in rows:
             lines.left = _LONGEST_ROW
             if not isinstance(row, dict):
-                raise TypeError("a line that is no object")
+                raise TypeError("a line that is not a JSON object")
             texts = {str(name).strip().lower(): _text(value) for name, value in row.items()}
             for name in itertools.islice(_values(texts, _NAMES), 1):
                 yield str(PurePosixPath(folder) / name), texts
 
 
 def _text(value: object) -> str:
-    """Return a cell's text, or a list's texts joined; empty for anything else."""
+    """Return a cell's text, or the joined texts of a list. Anything else gives an empty text."""
     parts = value if isinstance(value, list) else [value]
     return ", ".join(part for part in parts if isinstance(part, str))
 
@@ -152,7 +155,7 @@ def describe(root: Path, captions: Captions, images: int) -> LibraryInfo:
     """Return the library's description for callers.
 
     Args:
-        root: The folder; the first part of its files LICENSE, NOTICE, SOURCES and so on is included.
+        root: The folder. The beginnings of its files LICENSE, NOTICE, SOURCES and so on are included.
     """
     counts = [
         LicenceCount(name=_line(name), images=count) for name, count in captions.licences if _line(name)
@@ -179,5 +182,5 @@ def _file(path: Path) -> LicenceFile | None:
 
 
 def _line(text: str) -> str:
-    """Return text from a file, or a file's name, as a short printable line."""
+    """Return a text from a file, or a file's name, as a short printable line."""
     return "".join(each if each.isprintable() else " " for each in text)[: limits.MAX_NAME_CHARS]

@@ -1,4 +1,4 @@
-"""A text-image model of open_clip: embeds a library's images once, and the prompts of its callers."""
+"""A text-image model of open_clip. It embeds a library's images once, and the prompts of callers."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Clip:
     """An ``Embedder`` whose vectors can be compared with texts, in single precision.
 
     Attributes:
-        name: Name of the weights, by their digest; other weights have another index.
+        name: Name of the weights, from their digest. Other weights have another index.
         size: Length of an embedding.
         network: In eval mode.
         pixels: Turns an image into the network's input.
         tokens: Turns texts into the network's input.
-        device: Where the network is.
+        device: The network's device.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Clip:
     def embed(self, image: Image.Image) -> Codes:
         """Return the direction of an image's embedding, uint8 ``(size,)``.
 
-        Each image goes through the network alone, so that it does not depend on others.
+        Each image goes through the network alone, so its embedding does not depend on other images.
 
         Raises:
             GenerationError: The model's output is not finite.
@@ -60,17 +60,16 @@ class Clip:
         return quantize(_unit(rows))
 
     def read(self, text: str) -> Vector:
-        """Return a text's embedding, float32 ``(size,)`` of length 1; a text that is too long for the model is cut.
+        """Return a text's embedding, float32 ``(size,)`` of length 1. A text that is too long for the model is cut.
 
         Raises:
-            GenerationError: See ``embed``.
+            GenerationError: The model's output is not finite.
         """
         with torch.inference_mode():
             return _unit(self.network.encode_text(self.tokens([text]).to(self.device)))  # type: ignore[operator]
 
     @property
     def memory(self) -> int:
-        """Bytes of its weights."""
         return networks.weight(self.network)
 
 
@@ -85,7 +84,7 @@ def load(settings: ModelSettings) -> Clip:
     """Load the text-image model ``settings.library_clip``.
 
     Raises:
-        ModelLoadError: It cannot be loaded; the message names it and says what to do.
+        ModelLoadError: The model cannot be loaded. The message has its name and the next step.
     """
     logging.getLogger("open_clip").setLevel(logging.ERROR)
     networks.quieten()
@@ -107,7 +106,7 @@ def _parts(
     folder: Path, weights: Path, device: torch.device
 ) -> tuple[Any, Callable[[Image.Image], Tensor], Any]:
     source = f"local-dir:{folder}"
-    # open_clip would choose among several files, also pickled ones: it gets the file chosen here.
+    # open_clip would choose among several files, including pickled ones. It gets the file that is chosen here.
     network = open_clip.create_model(
         source, load_weights=False, pretrained_text=False, device=device, precision="fp32"
     )
@@ -118,7 +117,7 @@ def _parts(
 
 
 def _folder(settings: ModelSettings) -> Path:
-    """Return the model's directory, or the hub's copy of it, downloaded if that is allowed."""
+    """Return the model's directory, or the hub's copy, which is downloaded if that is allowed."""
     source = sources.locate(settings.library_clip)
     if Path(source).is_dir():
         return Path(source)
@@ -127,7 +126,7 @@ def _folder(settings: ModelSettings) -> Path:
 
 
 def _weights(folder: Path, allow_pickle: bool) -> Path:
-    """Return the file to load: one named after open_clip first, as hubs have other formats beside it.
+    """Return the file to load. Names of open_clip come first, because hubs have other formats beside them.
 
     Raises:
         FileNotFoundError: There is no file that may be read.

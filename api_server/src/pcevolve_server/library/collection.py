@@ -1,4 +1,4 @@
-"""The images of a library, found, read and embedded."""
+"""The images of a library: found, read and embedded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KEPT_AT_ONCE = 1024  # images
 
 
 class IndexingStoppedError(ModelLoadError):
-    """Raised when the server was told to stop while it was indexing."""
+    """The server had to stop while it was indexing."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Collection:
     """Images to draw from.
 
     Attributes:
-        root: Their folder.
+        root: The images' folder.
         files: The files, in an order that depends on their paths alone.
-        facts: Size, digest and code of each.
+        facts: Size, digest and code of each image.
         embedder: The embedder of the codes.
     """
 
@@ -57,7 +57,7 @@ class Collection:
         """Return an image's pixels.
 
         Raises:
-            GenerationError: Its file is not the one that was indexed.
+            GenerationError: The file has changed since it was indexed.
         """
         try:
             data = _read(self.root / self.files[place].path)
@@ -78,7 +78,7 @@ def collect(
 
     Raises:
         ModelLoadError: No file is a usable image, or the index cannot be stored.
-        StoppedError: ``stopping`` returned True; finished results are kept.
+        StoppedError: ``stopping`` returned True. Finished results are kept.
     """
 
     def wait() -> None:
@@ -87,7 +87,7 @@ def collect(
 
     facts, known = store.load(listing.images)
     if not known.all():
-        # Replicas load at the same time: the first reads the images, the others use its index.
+        # Replicas load at the same time. The first replica reads the images, and the others use its index.
         with store.alone(wait):
             facts, known = store.load(listing.images)
             _complete(listing, embedder, store, threads, stopping, facts, known)
@@ -161,17 +161,20 @@ def _usable(listing: LibraryListing, facts: Facts, embedder: Embedder) -> Collec
     named = f"{len(paths)} files were left out: " + ", ".join(map(spell_path, paths[:_NAMED])) + more
     if not usable.any():
         raise ModelLoadError(
-            f"the library {listing.root} has no PNG, JPEG or WebP within bounds{'; ' + named if paths else ''}"
+            f"the library {listing.root} has no PNG, JPEG or WebP image within the"
+            f" limits{'; ' + named if paths else ''}"
         )
     if paths:
-        logger.warning("links, and files that are not PNG, JPEG or WebP within the limits: %s", named)
+        logger.warning(
+            "links, and files that are not PNG, JPEG or WebP within the limits, are not used: %s", named
+        )
     files = tuple(compress(listing.images, usable))
     kept = facts if usable.all() else Facts(facts.sizes[usable], facts.digests[usable], facts.codes[usable])
     return Collection(listing.root, files, kept, embedder)
 
 
 def _read(path: Path) -> bytes:
-    """Return a file's bytes; refuse a link, and a file too long for an image."""
+    """Return a file's bytes. Refuse a link, and a file that is too long for an image."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     with os.fdopen(descriptor, "rb") as file:
         data = file.read(limits.MAX_IMAGE_BYTES + 1)
@@ -182,5 +185,5 @@ def _read(path: Path) -> bytes:
 
 def _make_changed_error() -> GenerationError:
     return GenerationError(
-        "an image of the library is not the one that was indexed: restart the server", code="library_changed"
+        "an image of the library has changed since it was indexed: restart the server", code="library_changed"
     )

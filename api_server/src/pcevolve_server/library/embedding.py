@@ -1,4 +1,4 @@
-"""Turn pixels into the vectors that nearness is measured by, and find the nearest of them."""
+"""Turn pixels into vectors whose distance measures similarity, and find the nearest vectors."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _LUMA: Final = np.array([0.299, 0.587, 0.114], np.float32)
 
 
 class Embedder(Protocol):
-    """Gives each image a vector of bytes; similar images are near in Euclidean distance."""
+    """Gives each image a vector of bytes. Similar images are near in Euclidean distance."""
 
     @property
     def name(self) -> str:
-        """Name with version; vectors of other names cannot be compared."""
+        """Name with version. Vectors with different names cannot be compared."""
         ...
 
     @property
@@ -40,13 +40,13 @@ class Embedder(Protocol):
 
 
 class AppearanceEmbedder:
-    """A hand-made descriptor of colour, layout, outlines and texture: no weights, some milliseconds an image.
+    """A hand-made descriptor of colour, layout, outlines and texture, without weights; some milliseconds an image.
 
-    Six parts: mean and spread of the opponent colours in 4 x 4 cells, histograms of gradients in the same
-    cells (Dalal and Triggs 2005), colour histograms, rotation-invariant local binary patterns at two scales
-    (Ojala et al. 2002), and the power in rings of the spectrum. Each is divided by its spread over a broad
-    collection (``_SPREAD``), so that all have the same weight. Patterns have twice that, which found most
-    neighbours of the same label.
+    It has six parts: mean and spread of the opponent colours in 4 x 4 cells, histograms of gradients in the same
+    cells (Dalal and Triggs 2005), colour histograms, rotation-invariant local binary patterns at two scales (Ojala
+    et al. 2002), and the power in rings of the spectrum. Each part is divided by its spread over a broad collection
+    (``_SPREAD``), so that all parts have the same weight. Patterns have twice that weight, because it found most
+    neighbours with the same label.
     """
 
     name = "appearance-1"
@@ -93,7 +93,7 @@ def _centre(image: Image.Image) -> Plane:
 
 
 def _cells(planes: Plane) -> Plane:
-    """Return the planes as ``(4, 16, 4, 16, planes)``; the mean over axes 1 and 3 is a value for each cell."""
+    """Return the planes as ``(4, 16, 4, 16, planes)``. The mean over axes 1 and 3 is a value for each cell."""
     cell = _SIDE // _CELLS
     return planes.reshape(_CELLS, cell, _CELLS, cell, -1)
 
@@ -111,7 +111,7 @@ def _outlines(luma: Plane) -> Plane:
         bins = place + (low + shift) % _ANGLES
         sums += np.bincount(bins.ravel(), (strength * share).ravel(), sums.size)
     sums = sums.reshape(-1, _ANGLES) / (_SIDE // _CELLS) ** 2
-    # The constant keeps the noise of a plain cell from looking like a direction.
+    # The constant keeps the noise of a plain cell from appearing as a direction.
     shares: Plane = np.sqrt(sums / (sums.sum(1, keepdims=True) + 0.02))
     return shares
 
@@ -163,8 +163,8 @@ _STEP = 2**14  # vectors that are added at once: FAISS takes floats
 class NeighbourIndex:
     """A flat index: one byte a number, no training, exact results.
 
-    It is flat because a variation needs hundreds or thousands of ranks among the images that fit a prompt.
-    Graphs and inverted lists are faster only for a few ranks among all images.
+    Flat, because a variation needs hundreds or thousands of ranks among the images that fit a prompt. Graphs and
+    inverted lists are faster only for a few ranks among all images.
     """
 
     def __init__(self, codes: Codes) -> None:
@@ -174,12 +174,12 @@ class NeighbourIndex:
             self._index.add(codes[start : start + _STEP].astype(np.float32))
 
     def nearest(self, code: Codes, count: int, among: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Return the indexes of the nearest images, nearest first; equally near ones by index.
+        """Return the indexes of the nearest images, nearest first. Images at the same distance are in order of index.
 
         Args:
             code: uint8 ``(size,)``.
             count: Most results.
-            among: Images that may be returned; None for all of them.
+            among: Images that may be returned. None: all images.
         """
         query = code.astype(np.float32)[None]
         distances, places = self._index.search(query, count, params=None if among is None else _only(among))

@@ -1,4 +1,4 @@
-"""Facts of each image, kept in an SQLite database, so that an interrupted start can continue."""
+"""Facts of each image in an SQLite database, so that an interrupted start can continue."""
 
 import fcntl
 import hashlib
@@ -27,7 +27,7 @@ class Facts:
     """Sizes, digests and codes of some images.
 
     Attributes:
-        sizes: int32 ``(images, 2)``, width and height in pixels; 0 for a file that cannot be used.
+        sizes: int32 ``(images, 2)``, width and height in pixels. 0 marks a file that cannot be used.
         digests: uint8 ``(images, 16)``, BLAKE2b of the file.
         codes: uint8 ``(images, size)``, the embeddings.
     """
@@ -57,17 +57,17 @@ def file_digest(data: bytes) -> bytes:
 
 
 class FactStore:
-    """The facts of one library by one embedder; a damaged database is started again."""
+    """The facts of one library by one embedder. A damaged database is started again."""
 
     def __init__(self, folder: Path, size: int) -> None:
-        """Create the database if it is not there.
+        """Create the database if it does not exist.
 
         Args:
             folder: A folder for this library and this embedder alone.
             size: Length of a code.
 
         Raises:
-            ModelLoadError: It cannot be written.
+            ModelLoadError: The database cannot be written.
         """
         self._folder, self._size, self._file = folder, size, folder / "facts-1.sqlite"
         with self._explain_errors():
@@ -82,10 +82,10 @@ class FactStore:
 
     @contextmanager
     def alone(self, wait: Callable[[], object]) -> Iterator[None]:
-        """Hold the lock while missing facts are found and made; the lock of a dead process is released.
+        """Hold the lock while missing facts are found and computed. The lock of a dead process is released.
 
         Args:
-            wait: Called repeatedly while another process has the lock; may raise to give up.
+            wait: Called repeatedly while another process has the lock. It may raise to give up.
         """
         with (self._folder / "lock").open("wb") as file:
             while not _lock(file):
@@ -93,7 +93,7 @@ class FactStore:
             yield
 
     def load(self, images: Sequence[ImageFile]) -> tuple[Facts, NDArray[np.bool_]]:
-        """Return the stored facts of images, and for which images there are any; changed files have none."""
+        """Return the stored facts of images, and which images have facts. Changed files have none."""
         facts, known = Facts.empty(len(images), self._size), np.zeros(len(images), np.bool_)
         places = {(os.fsencode(each.path), each.size, each.changed): k for k, each in enumerate(images)}
         with self._explain_errors(), closing(self._connect()) as database:
@@ -127,7 +127,7 @@ class FactStore:
             database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def forget_others(self, images: Sequence[ImageFile]) -> None:
-        """Remove the facts of images that are no longer there."""
+        """Remove the facts of images that no longer exist."""
         there = {os.fsencode(each.path) for each in images}
         with self._explain_errors(), closing(self._connect()) as database, database:
             gone = [row for row in database.execute("SELECT path FROM facts") if row[0] not in there]

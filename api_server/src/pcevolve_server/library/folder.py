@@ -1,4 +1,4 @@
-"""List the images of a folder; opens none of them, and follows no link."""
+"""List the images of a folder. No image is opened, and no link is followed."""
 
 import os
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from pcevolve_server.errors import ModelLoadError
 READ = frozenset({".png", ".jpg", ".jpeg", ".webp"})
 """Suffixes, in lower case, of formats that the wire's codec decodes."""
 NOT_READ = frozenset({".bmp", ".dcm", ".gif", ".heic", ".jp2", ".svg", ".tif", ".tiff"})
-"""Suffixes of other image formats; such files are named, so that nobody wonders about them."""
+"""Suffixes of other image formats. The log names such files, so that their absence is explained."""
 TABLES = frozenset({"manifest.csv", "metadata.csv", "metadata.jsonl"})
 """Names of tables that describe images."""
 
@@ -38,7 +38,7 @@ class LibraryListing:
         images: The images, sorted by path.
         tables: Paths of tables with captions.
         texts: Paths of text files.
-        left_out: Paths of links, which were not followed, and of images of a kind that is not read.
+        left_out: Paths of links, which were not followed, and of images in formats that are not read.
     """
 
     root: Path
@@ -51,7 +51,7 @@ class LibraryListing:
 def list_images(root: Path) -> LibraryListing:
     """List a library's images in an order that depends on their paths alone.
 
-    Hidden files and folders are left out. Links are not followed: files outside the folder were not offered.
+    Hidden files and folders are left out. Links are not followed, because files outside the folder were not offered.
 
     Raises:
         ModelLoadError: The folder cannot be read.
@@ -88,5 +88,5 @@ def list_images(root: Path) -> LibraryListing:
 
 
 def spell_path(path: str) -> str:
-    """Return a path as one line of ASCII; file names may hold any bytes."""
+    """Return a path as one line of ASCII. File names may contain any bytes."""
     return ascii(path)[1:-1]

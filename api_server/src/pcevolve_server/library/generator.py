@@ -1,4 +1,4 @@
-"""Text-to-image and image-to-image from a collection: the answer is one of its images, at the requested size."""
+"""Text-to-image and image-to-image from a collection. The answer is one of its images, at the requested size."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class PostedOrigin:
 
     Attributes:
         code: The image's embedding.
-        place: Its index in the collection; None if it is not there.
+        place: The image's index in the collection. None: the image is not in the collection.
     """
 
     code: Codes
@@ -37,13 +37,13 @@ class PostedOrigin:
 
 @dataclass(frozen=True)
 class LibraryGenerator:
-    """Draws from a collection; the same task always gets the same image.
+    """Draws from a collection. The same task always gets the same image.
 
     Attributes:
         info: The description for callers.
         collection: The images.
-        neighbours: Their embeddings.
-        fits: Returns how well each fits a prompt.
+        neighbours: The images' embeddings.
+        fits: Returns how well each image fits a prompt.
         beside: Bytes of the model that reads prompts, if any.
     """
 
@@ -57,31 +57,31 @@ class LibraryGenerator:
 
     @property
     def bit_exact_batch_size(self) -> int:
-        """The contract's largest batch: each task is drawn alone."""
+        """The contract's largest batch, because each task is drawn alone."""
         return limits.MAX_BATCH
 
     on_gpu = False  # a network that reads prompts does so one at a time
 
     @property
     def memory(self) -> int:
-        """About the bytes of the index, paths, words and the model that reads prompts."""
+        """About the bytes of the index, of paths and words, and of the model that reads prompts."""
         return len(self.collection.files) * _BYTES_EACH + self.beside
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Draw an image for each task by how well it fits the prompt (``WordIndex.weights``)."""
+        """Draw an image for each task. Images that fit the prompt have larger weights (``WordIndex.weights``)."""
         return [self._create(task) for task in _while(tasks, is_cancelled)]
 
     def _create(self, task: Task) -> Picture:
         return self._picture(draw(self._weigh(task), task.seed), task.recipe)
 
     def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Draw neighbours of the tasks' images: strength 0 is the nearest, 1 a draw that ignores the image.
+        """Draw neighbours of the tasks' images. Strength 0 takes the nearest, and strength 1 ignores the image.
 
-        Between them, images are ranked by their distance from the posted one. The prompt's weights, the
-        largest of which is 1, have the sum W, the number of images if all fit alike. The draw is in
-        proportion to the weights, among the nearest images with a sum of ``W ** strength``: one image at
-        strength 0, all at 1, with the same factor for equal steps of strength. The posted image is not its
-        own variation.
+        At other strengths, images are ranked by their distance from the posted image. Let W be the sum of the
+        prompt's weights, the largest of which is 1. If all images fit alike, W is their number. The draw is in
+        proportion to the weights, among the nearest images with a sum of ``W ** strength``. This is one image at
+        strength 0 and all images at strength 1. Equal steps of strength multiply the sum by the same factor. The
+        posted image is not its own variation.
         """
         origins: dict[tuple[str, str], PostedOrigin] = {}
         return [self._vary(task, origins) for task in _while(tasks, is_cancelled)]
@@ -104,7 +104,7 @@ class LibraryGenerator:
         return self._picture(self._neighbour(origin, weights, strength, task.seed), task.recipe)
 
     def _origin(self, image: Image.Image, recipe: Recipe) -> PostedOrigin:
-        """Find a posted image in the collection; the size it was sent in does not matter."""
+        """Find a posted image in the collection. The size in which it was sent does not matter."""
         code = self.collection.embedder.embed(image)
         pixels = np.asarray(image)
         for place in map(int, self.neighbours.nearest(code, _LOOKED_AT)):
@@ -127,7 +127,7 @@ class LibraryGenerator:
     def _rank(
         self, code: Codes, weights: Weights, among: NDArray[np.bool_], reach: float
     ) -> NDArray[np.int64]:
-        """Return the nearest images whose weights sum to at least ``reach``, or all."""
+        """Return the nearest images whose weights sum to at least ``reach``, or all images."""
         most = int(among.sum())
         count = min(most, max(_FIRST_RANKS, 2 * int(reach)))
         while True:
@@ -137,7 +137,7 @@ class LibraryGenerator:
             count = min(most, 4 * count)
 
     def _weigh(self, task: Task) -> Weights:
-        """Return the images' weights for a task's prompts; the latest are cached for each caller."""
+        """Return the images' weights for a task's prompts. The latest weights of each caller are cached."""
         prompts = (task.prompt, task.negative_prompt, task.recipe.guidance)
         key = (task.caller, *prompts)
         if key not in self._weights:
@@ -154,7 +154,7 @@ class LibraryGenerator:
 
 
 def _while(tasks: Sequence[Task], is_cancelled: IsCancelled) -> Iterator[Task]:
-    """Yield the tasks until they are cancelled."""
+    """Yield the tasks until the run is cancelled."""
     for task in tasks:
         if is_cancelled():
             raise AbandonedError("the caller no longer waits for these images")

@@ -33,11 +33,10 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
     """Index the library of ``settings``, or use the index of an earlier start.
 
     Args:
-        stopping: Returns whether the server was told to stop; indexing then ends, and continues at the next
-            start.
+        stopping: Returns whether the server has to stop. Indexing then ends, and continues at the next start.
 
     Raises:
-        ModelLoadError: It has no readable image, or a setting is for another kind of model.
+        ModelLoadError: The library has no readable image, or a setting is for another kind of model.
     """
     _require_none_for_others(settings)
     root = sources.library_folder(settings.model)
@@ -68,18 +67,18 @@ def _fits(
     cache: Path,
     stopping: Callable[[], bool],
 ) -> tuple[Fits, int]:
-    """Return a function that weighs images for a prompt, and its bytes; ``settings.library_clip`` adds an index.
+    """Return a function that weighs images for a prompt, and its bytes. ``settings.library_clip`` adds an index.
 
     Raises:
-        ModelLoadError: As ``load``, or the library has changed meanwhile.
+        ModelLoadError: See ``load``. Or the library has changed meanwhile.
     """
     if not settings.library_clip:
         return words.weights, 0
-    # PyTorch takes seconds to import, and memory: only if it is needed.
+    # Imported only if needed, because importing PyTorch takes seconds and memory.
     from pcevolve_server.library import clip
 
     model = clip.load(settings)
-    # One thread here, as the network has its own.
+    # One thread here, because the network has its own threads.
     seen = collect(found, model, _open_store(cache, model), 1, stopping)
     if not np.array_equal(seen.facts.digests, collection.facts.digests):
         raise ModelLoadError("the library changed while it was being indexed: start the server again")
@@ -96,10 +95,10 @@ def _require_none_for_others(settings: ModelSettings) -> None:
 
 
 def cache_folder(settings: ModelSettings, root: Path) -> Path:
-    """Return the folder of this library's indexes; each library's path has its own, so that no other index is removed.
+    """Return the folder of this library's indexes. Each library has its own, so that no other index is removed.
 
     Raises:
-        ModelLoadError: It would be in the library itself.
+        ModelLoadError: The folder would be in the library itself.
     """
     base = settings.library_cache or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     whose = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]

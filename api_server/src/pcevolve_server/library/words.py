@@ -1,6 +1,6 @@
 """The fit of each image to a prompt: by words in common, and optionally by CLIP.
 
-Imports no model library: the model that reads the prompt is an argument.
+The module imports no model library, because the model that reads the prompt is an argument.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class WordIndex:
     def weights(self, prompt: str, negative_prompt: str = "", guidance: float = 7.5) -> Weights:
         """Return each image's weight for a draw by a prompt.
 
-        A word counts by its inverse document frequency: a word that all images have counts nothing. An
-        image's score is its share of the prompt's known words, from 0 to 1, less the same for the negative
-        prompt. Its weight is ``exp(guidance * score)``. Images without any word of the prompt have weight 0.
-        Words that no image has are ignored; if none is known, all scores are equal.
+        Each word has the weight of its inverse document frequency, so a word of all images has weight 0. An image's
+        score is its share of the prompt's known words, from 0 to 1, minus the same for the negative prompt. The
+        image's weight is ``exp(guidance * score)``. Images without any word of the prompt have weight 0. Words that
+        no image has are ignored. If no word is known, all scores are equal.
 
         Returns:
             float64 ``(images,)``; the largest is 1.
@@ -53,8 +53,8 @@ class WordIndex:
         """Return each image's score, and which images fit.
 
         Returns:
-            float64 ``(images,)``, from 0 to 1 without a negative prompt; and bool ``(images,)``, True for
-            images with a word of the prompt, or for all if its words do not distinguish images.
+            float64 ``(images,)``, from 0 to 1 without a negative prompt; and bool ``(images,)``, True for images with a
+            word of the prompt. If the prompt's words do not distinguish images, all are True.
         """
         asked, refused = self._scores(prompt), self._scores(negative_prompt)
         scores = np.zeros(self.count) if asked is None else asked
@@ -70,7 +70,7 @@ class WordIndex:
         return sum(word not in self._places for word in asked) / len(asked) if asked else 0.0
 
     def _scores(self, text: str) -> Weights | None:
-        """Return each image's share of a text's known words; None if the words do not distinguish images."""
+        """Return each image's share of a text's known words. None: the words do not distinguish images."""
         scores, total = np.zeros(self.count), 0.0
         for word in sorted(words(text) & self._places.keys()):
             places = self._places[word]
@@ -84,7 +84,7 @@ class WordIndex:
 
 
 def weigh(scores: Weights, fitting: NDArray[np.bool_], guidance: float) -> Weights:
-    """Return ``exp(guidance * score)`` of the images that fit, divided by the largest; 0 for all others."""
+    """Return ``exp(guidance * score)`` of the images that fit, divided by the largest. Other images get 0."""
     weights: Weights = np.exp(guidance * scores)
     weights[~fitting] = 0
     weights /= weights.max()
@@ -94,8 +94,8 @@ def weigh(scores: Weights, fitting: NDArray[np.bool_], guidance: float) -> Weigh
 def draw(weights: Sequence[float] | Weights, seed: int) -> int:
     """Draw an index in proportion to the weights.
 
-    Consecutive seeds go through the weights in steps of the golden ratio. So the images of one request are
-    spread over all that fit, and repeat only if there are too few.
+    Consecutive seeds go through the weights in steps of the golden ratio. The images of one request are therefore
+    spread over all images that fit, and repeat only if there are too few.
 
     Args:
         weights: Not negative, not all 0.
@@ -106,7 +106,7 @@ def draw(weights: Sequence[float] | Weights, seed: int) -> int:
 
 
 def fraction(seed: int) -> float:
-    """Return a number in (0, 1); consecutive 32-bit seeds give numbers far apart."""
+    """Return a number in (0, 1). Consecutive 32-bit seeds give numbers far apart."""
     golden = 2654435769  # 2**32 divided by the golden ratio, odd: a permutation of all seeds
     return ((seed * golden) % 2**32 + 0.5) / 2**32
 
@@ -129,17 +129,14 @@ _BLOCK: Final = 2**14  # images at a time
 
 
 def quantize(vector: Vector) -> Codes:
-    """Return a vector's direction in bytes, uint8 of the same shape; its length is lost."""
+    """Return a vector's direction in bytes, uint8 of the same shape. The vector's length is lost."""
     largest = float(np.abs(vector).max()) or 1.0
     codes: Codes = (np.rint(vector * (_STEPS / largest)) + _MIDDLE).astype(np.uint8)
     return codes
 
 
 def cosines(codes: Codes, vector: Vector) -> Weights:
-    """Return the cosine between each row of ``codes``, uint8 ``(images, size)``, and a vector.
-
-    Float64 ``(images,)``.
-    """
+    """Return the cosine of each row of ``codes``, uint8 ``(images, size)``, to a vector, float64 ``(images,)``."""
     found = np.empty(len(codes))
     for start in range(0, len(codes), _BLOCK):
         block = codes[start : start + _BLOCK].astype(np.float32) - _MIDDLE
@@ -150,12 +147,12 @@ def cosines(codes: Codes, vector: Vector) -> Weights:
 
 @dataclass(frozen=True)
 class Likeness:
-    """Weighs images by words and a text-image model together.
+    """Weighs images by words together with a text-image model.
 
-    Words choose which images fit, as without a model. An image's score is then raised by its cosine to the
-    whole prompt, times the share of the prompt's words that no image has. The cosine is in standard
-    deviations of all images that fit, as different models and libraries have no common scale. The negative
-    prompt lowers it in the same way.
+    Words decide which images fit, as without a model. An image's score is then raised by its cosine to the whole
+    prompt, times the share of the prompt's words that no image has. The cosine is in standard deviations over all
+    images that fit, because models and libraries have no common scale. The negative prompt lowers the score in the
+    same way.
 
     Attributes:
         words: The images' words.
@@ -174,7 +171,7 @@ class Likeness:
         return weigh(scores + seen, fitting, guidance)
 
     def _score(self, text: str, fitting: NDArray[np.bool_]) -> Weights:
-        """Return the model's part of each image's score; 0 if all words of the text are known."""
+        """Return the model's part of each image's score. It is 0 if all words of the text are known."""
         left_open = self.words.share_without_images(text)
         if not left_open:
             return np.zeros(self.words.count)

@@ -1,6 +1,6 @@
 """The queue: callers take turns, equal recipes share batches, and the engine runs several batches at once.
 
-The queue lives on the event loop and needs no lock; only finished batches go to the engine.
+The queue lives on the event loop and needs no lock. Only complete batches go to the engine.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ def _stopping() -> NotReadyError:
 
 
 class Batcher:
-    """Runs requests on the model, a batch at a time for each of its replicas.
+    """Runs requests on the model, a batch at a time for each replica.
 
-    If a picture has the same bits in any batch, or under ``merge``, images of equal recipes share a batch
-    across requests. Otherwise a request is cut into chunks by its own length and size alone, and each chunk
-    runs alone. So the same request gives the same bytes at any load.
+    If a picture has the same bits in any batch, images of equal recipes share a batch across requests. Under
+    ``merge`` they always do. Otherwise a request is cut into chunks that depend on its own length and size alone, and
+    each chunk runs alone. So the same request gives the same bytes at any load, except under ``merge``.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Batcher:
         """Start to wait for requests.
 
         Args:
-            on_lost: Called when the engine is lost for good, after the callers of its batch were told.
+            on_lost: Called if the engine is lost for good, after the callers of its batch have got the error.
         """
         self._engine, self._metrics, self._settings = engine, metrics, settings
         self._on_lost = on_lost
@@ -64,16 +64,16 @@ class Batcher:
     @overload
     async def submit(self, tasks: Sequence[TextTask], caller: str = ...) -> list[Completion]: ...
     async def submit(self, tasks: Sequence[Work], caller: str = "") -> list[Any]:
-        """Return the results of one request's tasks, in their order.
+        """Return the results of one request's tasks, in the tasks' order.
 
-        When it is cancelled, tasks that have not begun leave the queue, and a batch that has no other tasks
-        ends within its current step.
+        If the call is cancelled, tasks that have not begun leave the queue. A batch without other tasks ends within its
+        current step.
 
         Args:
             caller: The caller whose turn is used.
 
         Raises:
-            BusyError: The queue is full; nothing was queued.
+            BusyError: The queue is full. Nothing was queued.
             DeadlineError: The time limit has passed.
             GenerationError: The model failed on one of the tasks, or on a chunk that contains it.
             NotReadyError: The server is stopping.
@@ -100,8 +100,8 @@ class Batcher:
         """Refuse all waiting and future requests.
 
         Args:
-            why: Makes the error for each of them.
-            running: Also end running batches within their current step.
+            why: Makes the error for each request.
+            running: Whether to end running batches, too, within their current step.
         """
         self._refusal = self._refusal or why
         self._arrived.set()
@@ -117,7 +117,7 @@ class Batcher:
         await asyncio.gather(*self._running)
 
     def _limit(self, recipe: AnyRecipe) -> BatchLimit:
-        # Computed each time: more may be known by now about the device's memory.
+        # Computed each time, because more may be known by now about the device's memory.
         models = self._engine.descriptions
         model = next((each for each in models if each.info.id == recipe.model), models[0])
         return BatchLimit.of(recipe, model, self._settings.model)
@@ -156,17 +156,17 @@ class Batcher:
                 self._arrived.clear()
 
     def _notice_end(self, worker: asyncio.Task[None]) -> None:
-        """End the server if the queue fails: otherwise it would say that it is ready, and serve nobody."""
+        """End the server if the queue fails. Otherwise the server would claim to be ready and answer no request."""
         if not worker.cancelled() and (error := worker.exception()) is not None:
             logger.error("the queue failed", exc_info=error)
-            self._on_lost(EngineLostError("the queue failed: start the server anew"))
+            self._on_lost(EngineLostError("the queue failed: restart the server"))
 
     def _finish(self, run: asyncio.Task[None]) -> None:
         del self._running[run]
         self._free.release()
 
     async def _wait_for_company(self) -> None:
-        """Wait a short time for a batch to fill, if requests may share one."""
+        """Wait a short time for a batch to fill, if requests may share the batch."""
         first = self._waiting.next
         if first is None:
             return
@@ -181,7 +181,7 @@ class Batcher:
         if len(batch) == 1 or not _may_be_of_one(outcome):
             self._conclude(batch, outcome)
             return
-        # Strangers share the batch, and none should suffer from another's task.
+        # Several callers share the batch, and none should suffer from another's task.
         for chunk in batch:
             if not chunk.future.done():
                 self._conclude([chunk], await self._attempt([chunk]))
@@ -193,13 +193,13 @@ class Batcher:
         work = asyncio.ensure_future(self._engine.run(tasks))
         nobody_waits = asyncio.gather(*(chunk.future for chunk in batch), return_exceptions=True)
         nobody_waits.add_done_callback(lambda _: work.cancel())
-        # gather returns any error of the model; the worker has to survive it.
+        # gather returns any error of the model, because the worker has to survive it.
         (outcome,) = await asyncio.gather(work, return_exceptions=True)
         if isinstance(outcome, asyncio.CancelledError):
             return outcome
         self._learn(batch, loop.time() - started)
         stages = self._tell(outcome) if isinstance(outcome, list) else {}
-        # Before the requests go on: their spans end after those of their parts.
+        # Recorded before the requests continue, because their spans must end after the spans of their parts.
         tracing.record_run(((chunk.span, chunk.since) for chunk in batch), started, len(tasks), stages)
         return outcome
 
@@ -209,7 +209,6 @@ class Batcher:
             self._on_lost(outcome)
 
     def _tell(self, made: list[Made]) -> Mapping[str, float]:
-        """Count a run's results, and return the seconds of its stages."""
         self._metrics.rejected.inc(sum(each.refused for each in made if isinstance(each, Picture)))
         stages = stage_seconds(made)
         for stage, seconds in stages.items():
@@ -230,5 +229,5 @@ class Batcher:
 
 
 def _may_be_of_one(outcome: object) -> bool:
-    """True if a batch failed, and one of its tasks may be the cause."""
+    """True if a batch failed and one of its tasks may be the cause."""
     return isinstance(outcome, Exception) and not isinstance(outcome, (AbandonedError, EngineLostError))

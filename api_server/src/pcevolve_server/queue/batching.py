@@ -19,7 +19,7 @@ class BatchLimit:
     Attributes:
         most: Most images.
         merges: Whether requests of equal recipes may share a batch.
-        least: Least images that a batch costs.
+        least: A smaller batch costs as much as this many images.
     """
 
     most: int
@@ -33,7 +33,7 @@ class BatchLimit:
 
     @classmethod
     def of(cls, recipe: AnyRecipe, model: ModelDescription, settings: ModelSettings) -> BatchLimit:
-        """Return a recipe's limit: at most the pixels of the most images of the model's own size."""
+        """Return a recipe's limit: the pixels of the largest batch of images of the model's own size."""
         size = model.bit_exact_batch_size
         most = own = settings.largest_batch(size)
         if isinstance(recipe, Recipe) and model.info.base_resolution is not None:
@@ -48,27 +48,27 @@ _SHARE, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
 """Seconds of a pause: a share of a run, within limits."""
 _MOST_PAUSES = 20
 _PATIENCE = 10
-"""Pauses without a new request, while fewer wait than are expected back."""
+"""Pauses without a new request, while fewer images wait than are expected."""
 
 _REMEMBERED = 150
-"""After this many pauses, which is three runs, answered callers are not expected back."""
+"""After this many pauses, or three runs, answered callers are not expected to return."""
 
 
 class BatchWindow:
     """Decides how long a batch waits for more requests, by the last run of the model.
 
-    An image costs less in a larger batch, so waiting pays if new requests come soon: a pause is a fiftieth of
-    a run. Callers that were just answered are likely to ask again, one after the other. If a free replica
-    started with the first few of them, it would be busy when the rest come, and all replicas would stay half
-    full. If all expected callers are there, as with a single client, there is no wait.
+    An image costs less in a larger batch, so waiting pays if new requests come soon. A pause is a fiftieth of a run.
+    Callers that were just answered are likely to send another request, one after the other. If a free replica
+    started with the first few requests, it would be busy when the rest arrive, and all replicas would stay half full.
+    There is no wait if all expected callers have sent their requests, as with a single client.
     """
 
     def __init__(self) -> None:
-        """Start without a last run: the first batch waits for the shortest time."""
+        """Start without a last run. The first batch waits for the shortest time."""
         self._seconds, self._answered, self._ended = 0.0, 0, -math.inf
 
     def learn(self, seconds: float, images: int, waiting: int = 0) -> None:
-        """Store how long the last run took, how many images it answered, and how many waited then."""
+        """Store how long the last run took, how many images it answered, and how many waited at its end."""
         self._seconds, self._answered = seconds, images + waiting
         self._ended = asyncio.get_running_loop().time()
 
@@ -76,7 +76,7 @@ class BatchWindow:
         """Return when a batch is full, when no new request comes, or after the longest wait.
 
         Args:
-            waiting: Returns how many images wait now that may share the batch.
+            waiting: Returns how many images that may share the batch are waiting now.
         """
         seen, quiet = waiting(), 0
         for _ in range(_MOST_PAUSES):
@@ -92,7 +92,7 @@ class BatchWindow:
 
     @property
     def _expected(self) -> int:
-        """Count the images likely to be requested: those that waited or were answered, unless that is long ago."""
+        """Count the expected images: as many as waited or were answered, unless that is long ago."""
         ago = asyncio.get_running_loop().time() - self._ended
         return self._answered if ago < _REMEMBERED * self._pause else 0
 

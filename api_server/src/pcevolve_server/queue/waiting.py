@@ -1,4 +1,4 @@
-"""Requests that wait for the model: limited by work, not by number, and shared by work between callers."""
+"""Requests that wait for the model. Work, not number, limits them, and callers share the model by work."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_RETRY_SECONDS = 600
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Consecutive tasks of one request; always run together.
+    """Consecutive tasks of one request, which always run together.
 
     Attributes:
         caller: The caller of the request.
@@ -34,24 +34,23 @@ class Chunk:
 
     @property
     def recipe(self) -> AnyRecipe:
-        """The recipe (steps, size, strength and so on) that all tasks of the chunk share."""
         return self.tasks[0].recipe
 
     @property
     def cost(self) -> int:
-        """Cost of all its tasks, in pixels times steps; see ``Recipe.cost``."""
+        """Cost of all tasks, in pixels times steps; see ``Recipe.cost``."""
         return len(self.tasks) * self.recipe.cost
 
 
 class Waiting:
-    """Chunks by caller, in the order of arrival; the caller that has used least of the model is next.
+    """Chunks by caller, in the order of arrival. The caller who has used the model least is next.
 
-    Use is counted from the time when a caller began to wait (start-time fair queueing: Goyal, Vin, Cheng
-    1996, "Start-time Fair Queuing"): a caller that was away neither saves up turns nor loses the cost of its
-    long batches.
+    A caller's use is counted from the time when the caller began to wait (start-time fair queueing: Goyal, Vin, Cheng
+    1996, "Start-time Fair Queuing"). A caller who was absent does not save up turns, and does not get rid of the cost
+    of long batches.
 
     Attributes:
-        most: Most cost (``Chunk.cost``) that may wait; beyond it, requests are refused.
+        most: Most cost (``Chunk.cost``) that may wait. Beyond it, requests are refused.
         most_each: The same limit for one caller.
     """
 
@@ -59,12 +58,12 @@ class Waiting:
         self.most, self.most_each = most, most_each
         self._callers: dict[str, deque[Chunk]] = {}
         self._had: dict[str, float] = {}
-        """What each caller has had who waits, or who has had more than whose turn it is."""
+        """Cost used so far by each caller that waits, and by callers that have used more than the next caller."""
         self._now = 0.0
-        """What whose turn it was last had had."""
+        """Cost that the last served caller had used before its turn."""
 
     def cost(self, caller: str | None = None) -> int:
-        """Return the waiting cost of one caller, or of all."""
+        """Return the waiting cost of one caller, or of all callers."""
         lines = self._callers.values() if caller is None else [self._callers.get(caller, deque())]
         return sum(chunk.cost for line in lines for chunk in line if not chunk.future.done())
 
@@ -90,7 +89,7 @@ class Waiting:
             seconds_each: Seconds for a unit of cost.
 
         Raises:
-            BusyError: The queue is full; nothing was added.
+            BusyError: The queue is full. Nothing was added.
         """
         caller = chunks[0].caller
         whole, own = self.cost(), self.cost(caller)
@@ -100,7 +99,8 @@ class Waiting:
         if own >= self.most_each:
             part = f"{self.most_each / 10**6:g} megapixel steps"
             raise BusyError(
-                f"this key's requests already fill its part of the queue, {part}", retry_after_seconds=seconds
+                f"this key's requests already fill its share of the queue, {part}",
+                retry_after_seconds=seconds,
             )
         if caller not in self._callers:
             self._had[caller] = max(self._now, self._had.get(caller, 0.0))
@@ -115,15 +115,15 @@ class Waiting:
         """Take the next batch: :attr:`next`, and chunks that fit with it.
 
         Args:
-            merges: Whether chunks of equal recipes may share a batch; the first caller's come before others'.
-            least: Least images that a batch costs; small models' batches are padded.
+            merges: Whether chunks of equal recipes may share a batch. The first caller's chunks come before others'.
+            least: A smaller batch costs as much as this many images, because small models' batches are padded.
         """
         self.forget_done()
         batch: list[Chunk] = []
         free = most
         for chunk in list(self._in_turn()):
-            # The first one at any size: it was cut before the device's limit was known, and the model cuts it
-            # again.
+            # The first chunk is taken at any size: it was cut before the device's limit was known, and the model cuts
+            # it again.
             if not batch or (len(chunk.tasks) <= free and chunk.recipe == batch[0].recipe):
                 batch.append(chunk)
                 free -= len(chunk.tasks)
@@ -143,7 +143,7 @@ class Waiting:
             self._had[chunk.caller] += chunk.cost * max(1.0, least / images)
 
     def forget_done(self) -> None:
-        """Drop chunks that nobody waits for, with their images."""
+        """Drop chunks whose callers are gone, with their images."""
         self._forget(lambda chunk: chunk.future.done())
 
     def drain(self) -> list[Chunk]:

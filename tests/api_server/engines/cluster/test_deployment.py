@@ -79,7 +79,7 @@ def test_two_batches_run_at_once_and_a_replica_killed_in_the_middle_loses_no_req
         answered = [answer.result() for answer in answers]
     assert [answer.status_code for answer in answered] == [200, 200, 200]
     assert [answer.json() for answer in answered] == [alone(**body).json() for body in bodies]
-    assert [event["attempt"] for event in server.events("a replica died with its batch")] == [1]
+    assert [event["attempt"] for event in server.events("a replica died while it ran a batch")] == [1]
 
 
 def test_what_nobody_waits_for_ends_on_the_replica(server):

@@ -336,7 +336,7 @@ def test_of_texts_in_folders_none_is_left_out_without_a_word(tmp_path):
     (tmp_path / "data" / "b" / "round").symlink_to(tmp_path / "data")
     with pytest.raises(DataError) as error:
         read_records(tmp_path / "data", Columns())
-    said = ("a/3.txt cannot be read: it is no regular", "a/4.txt cannot be read: No such file")
+    said = ("a/3.txt cannot be read: it is not a regular", "a/4.txt cannot be read: No such file")
     said += ("a/5.txt is empty", "b/round is the same folder as another folder")
     assert all(each in str(error.value) for each in said)
 

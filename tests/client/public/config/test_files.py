@@ -17,7 +17,7 @@ from pcevolve.public.config.sources import read_toml
 @pytest.mark.parametrize("read", [read_toml, read_key_file])
 def test_a_pipe_in_the_place_of_a_configuration_or_key_does_not_block(tmp_path, read):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match="no regular file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         read(tmp_path / "pipe")
 
 

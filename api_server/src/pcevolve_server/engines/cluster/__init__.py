@@ -1,7 +1,7 @@
 """Batches on a Ray cluster: one Serve deployment of replicas, each with the model on its own thread.
 
-HTTP, keys, limits and the queue stay in the server's own process; the cluster gets only whole batches. Ray is
-imported when the engine is opened, as the rest of the server does not need it.
+HTTP, keys, limits and the queue stay in the server's own process. The cluster gets only whole batches. Ray is
+imported when the engine is opened, because the rest of the server does not need it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def opening(settings: Settings) -> Opening:
     """Return a function that opens the engine.
 
     Args:
-        settings: The model's settings are used for a cluster that has no model yet.
+        settings: The settings of the model apply only to a cluster that has no model yet.
 
     Raises:
         SettingsError: Ray is not installed, or does not support the settings.
@@ -32,7 +32,7 @@ def opening(settings: Settings) -> Opening:
         connection = Connection(settings)
         try:
             await connection.start()
-            # Imported late: the first import of Ray reads the environment that the connection has set.
+            # Imported late, because Ray's first import reads the environment that the connection has set.
             from pcevolve_server.engines.cluster import engine
 
             return await engine.open_engine(connection, settings)

@@ -1,4 +1,4 @@
-"""This process's connection to Ray: a new cluster on loopback, or an existing one."""
+"""This process's connection to Ray: to a new cluster on loopback, or to an existing cluster."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _Result = TypeVar("_Result")
 
 _KNOCK_SECONDS, _ANSWER_SECONDS = 5.0, 30.0
 STORE_BYTES = 200 * 2**20
-"""Shared memory of the server's own cluster; larger data goes to files in its folder."""
+"""Shared memory of the server's own cluster. Larger data goes to files in the cluster's folder."""
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # Ray would tell its makers about the cluster
     "GRPC_VERBOSITY": "ERROR",  # it writes to stderr, which is our log
 }
 ALONE = {
-    # With this, Ray takes 127.0.0.1 as the machine's address, and its processes listen there.
+    # With this variable, Ray takes 127.0.0.1 as the machine's address, and its processes listen there.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
 }
@@ -41,14 +41,14 @@ _ENDING_SECONDS, _POLL_SECONDS = 10.0, 0.1
 class Connection:
     """A connection that starts and ends once.
 
-    All blocking calls of Ray run on one thread in order, so the end is last.
+    All blocking calls of Ray run on one thread in order, so the end is the last call.
     """
 
     def __init__(self, settings: Settings) -> None:
         """Store the settings for :meth:`start`.
 
         Args:
-            settings: They say where the cluster is, and for a new one how many replicas it must hold.
+            settings: The address of the cluster and, for a new cluster, the number of replicas that it must hold.
         """
         self._address = settings.ray_address
         self._processors = max(settings.replicas, settings.max_replicas) * settings.model.threads
@@ -61,7 +61,7 @@ class Connection:
         return not self._address
 
     async def start(self) -> None:
-        """Join the cluster, or start one; takes seconds.
+        """Join the cluster, or start a new one. This takes seconds.
 
         Raises:
             SettingsError: There is no cluster at the address.
@@ -69,9 +69,9 @@ class Connection:
         with keep_signals():
             await self.do(self._begin if self.own else self._join)
 
-    # Shielded: a started call of Ray cannot be undone half way, and the end has to come after it.
+    # Shielded: a call of Ray that has started cannot be undone half way, and the end must come after it.
     async def do(self, work: Callable[..., _Result], *arguments: object) -> _Result:
-        """Return the result of ``work``; if this is cancelled, the work is still done, without waiting."""
+        """Return the result of ``work``. If this call is cancelled, the work is still done, but not waited for."""
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work, *arguments)))
 
     async def alive(self) -> bool:
@@ -83,9 +83,9 @@ class Connection:
             return False
 
     async def end(self) -> None:
-        """Leave the cluster; the server's own cluster ends, with all its processes, files and logs."""
+        """Leave the cluster. The server's own cluster ends, with all its processes, files and logs."""
         try:
-            # On the same thread, and so after all earlier work.
+            # On the same thread, and therefore after all earlier work.
             await self.do(self._end)
         finally:
             self._thread.shutdown(wait=False)
@@ -99,7 +99,7 @@ class Connection:
         """Start a cluster that only this machine can reach, with a token that only this user can read."""
         os.environ.update(QUIET | ALONE, RAY_AUTH_TOKEN=secrets.token_hex(32))
         os.environ.pop(API_KEY_VARIABLE, None)  # Ray's processes inherit the environment, and need no key
-        # Ray lets everybody read its own folder; this one around it is private.
+        # Ray lets everybody read its own folder. The folder around it is private.
         self._folder = Path(tempfile.mkdtemp(prefix="pcevolve-"))
         _import_ray().init(
             address="local",
@@ -121,7 +121,7 @@ class Connection:
             raise SettingsError(f"cannot join a Ray cluster at {self._address}: {reason}") from error
 
     def _knock(self) -> None:
-        """Check whether anything listens at the address: Ray would retry for many minutes."""
+        """Check that something listens at the address. Ray itself would retry for many minutes."""
         host, separator, port = self._address.rpartition(":")
         if separator and port.isdecimal():
             socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
@@ -129,7 +129,7 @@ class Connection:
 
 @contextmanager
 def keep_signals() -> Iterator[None]:
-    """Keep this process's signal handlers: Ray replaces SIGTERM's for the whole process, from any thread."""
+    """Keep this process's signal handlers. Ray replaces the process's handler of SIGTERM, from any thread."""
     kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
@@ -157,7 +157,7 @@ def _node_is_alive() -> bool:
 
 
 def _import_ray() -> Any:  # noqa: ANN401 - a module that need not be installed
-    """Import Ray, which then reads its settings from the environment, and send its log to the server's."""
+    """Import Ray, which then reads its settings from the environment, and send Ray's log to the server's log."""
     import ray
     from ray import serve  # noqa: F401 - sets up the log of its own
 

@@ -38,9 +38,8 @@ class Wanted:
 
     Attributes:
         models: The first is the default.
-        memory_mib: Most memory of the loaded models; 0: no limit.
-        stall_seconds: After this long without a sign of life of a run, the device is considered to hang; 0:
-            never.
+        memory_mib: Most memory of the loaded models. 0: no limit.
+        stall_seconds: If a run gives no sign of life for this long, its device is considered hung. 0: never.
     """
 
     models: tuple[ModelSettings, ...]
@@ -50,13 +49,13 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers of replicas, and the resources of each.
+    """Numbers of replicas, and the resources of each replica.
 
     Attributes:
-        least: Replicas that are always there.
-        most: Most replicas, one for each batch to run; equal to ``least``: no autoscaling.
+        least: Replicas that always run.
+        most: Most replicas. If it equals ``least``, there is no autoscaling.
         processors: Processors of each replica, in Ray's accounting.
-        gpus: GPUs of each replica, or a share of one.
+        gpus: GPUs of each replica, or a share of one GPU.
     """
 
     least: int = 1
@@ -66,30 +65,29 @@ class Scale:
 
 
 class ServedReplica:
-    """One or more models in their own process.
+    """One or more models in a process of their own.
 
-    No error is raised to Ray: Ray would log it, and a library's error may quote a prompt.
+    No error is raised to Ray, because Ray would log the error, and a library's error may quote a prompt.
     """
 
     def __init__(self, wanted: Wanted, load: Callable[[Wanted], ModelCache] | None = None) -> None:
-        """Load the models; Serve sends nothing before they are loaded.
+        """Load the models. Serve sends no batch before they are loaded.
 
         Args:
-            load: Loads them, on the models' thread; by default with a replica's logs and warnings.
+            load: Loads the models, on their thread. The default also configures logs and warnings.
         """
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         cache = executor.submit(load or _warm, wanted).result()
         self._engine = ThreadEngine(cache, executor, wanted.stall_seconds)
 
     async def describe(self) -> tuple[ModelDescription, ...]:
-        """Return the description of each model."""
         return self._engine.descriptions
 
     def check_health(self) -> None:
-        """Let Serve replace the replica if its device failed or hangs.
+        """Let Serve replace the replica if its device has failed or hangs.
 
         Raises:
-            EngineLostError: The device failed or hangs.
+            EngineLostError: The device has failed or hangs.
         """
         if self._engine.lost is not None:
             raise self._engine.lost
@@ -97,9 +95,9 @@ class ServedReplica:
     async def run(self, tasks: Sequence[Work]) -> Answer:
         """Return the results of tasks that share one recipe, or an error, and the models' descriptions.
 
-        Serve cancels it when the caller does; it ends after the model's current step.
+        Serve cancels the call if the caller does. The run then ends after the model's current step.
         """
-        # Returned and not raised: Ray writes raised errors to logs that others can read.
+        # Returned instead of raised: Ray writes raised errors to logs that others can read.
         (outcome,) = await asyncio.gather(self._engine.run(tasks), return_exceptions=True)
         if not isinstance(outcome, list | RequestError):
             logger.error("a batch failed", exc_info=outcome)
@@ -114,15 +112,15 @@ def _warm(wanted: Wanted) -> ModelCache:
 
 
 def application(wanted: Wanted, scale: Scale) -> serve.Application:
-    """Return the application whose only deployment is the generator."""
+    """Return the application, which has the generator as its only deployment."""
     return serve.deployment(ServedReplica, **options(scale)).bind(wanted)
 
 
 def options(scale: Scale) -> dict[str, object]:
-    """Return the deployment's options, as Ray Serve names them."""
+    """Return the deployment's options under Ray Serve's names."""
     return {
         "name": DEPLOYMENT,
-        # One batch at a time: a second one would wait on this replica while another is free.
+        # One batch at a time: a second batch would wait on this replica while another replica is free.
         "max_ongoing_requests": 1,
         "max_constructor_retry_count": _TRIES,
         "graceful_shutdown_timeout_s": _DRAIN_SECONDS,
@@ -139,9 +137,9 @@ def options(scale: Scale) -> dict[str, object]:
 
 
 def _auto(scale: Scale) -> dict[str, float]:
-    """Return a scaling rule: one replica for each batch that runs or waits.
+    """Return the rule of scaling: one replica for each batch that runs or waits.
 
-    Fewer after minutes, as loading takes long.
+    Replicas are removed only after minutes, because loading takes long.
     """
     return {
         "min_replicas": scale.least,
@@ -157,12 +155,13 @@ def _auto(scale: Scale) -> dict[str, float]:
 def build(args: dict[str, object]) -> serve.Application:
     """Return the application of a Serve config, whose ``import_path`` names this function.
 
-    For ``args`` see ``read_wanted``.
+    The config's ``deployments`` set the number of replicas and the resources of each.
 
-    The config's ``deployments`` say how many replicas there are and what each may use.
+    Args:
+        args: See ``read_wanted``.
 
     Raises:
-        ValueError: An unknown field, or a value of another type.
+        ValueError: A field is unknown, or its value has another type.
     """
     wanted = read_wanted(args)
     return application(wanted, Scale(processors=max(1, wanted.models[0].threads)))
@@ -176,7 +175,7 @@ def read_wanted(args: Mapping[str, object]) -> Wanted:
             ``stall_seconds``.
 
     Raises:
-        ValueError: An unknown field, or a value of another type.
+        ValueError: A field is unknown, or its value has another type.
     """
     known = {*ModelSettings.__dataclass_fields__, "others", "model_memory_mib", "stall_seconds"}
     if unknown := set(args) - known:

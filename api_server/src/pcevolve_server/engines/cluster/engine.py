@@ -1,4 +1,4 @@
-"""The application on the cluster: deploys it, waits for it, and sends it batches, again after a replica died."""
+"""The application on the cluster. Deploys it, waits for it, sends it batches, and repeats a dead replica's batch."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _POLL_SECONDS: Final = 0.2
 
 
 def deploy(connection: Connection, settings: Settings) -> None:
-    """Ask the cluster to start the replicas; returns before they have loaded their models.
+    """Ask the cluster to start the replicas. Return before they have loaded their models.
 
     Raises:
-        ModelLoadError: A model is not on this machine, which is the whole cluster.
+        ModelLoadError: The cluster is this machine alone, and a model is not on it.
     """
     if connection.own:
         for each in settings.models:
@@ -44,7 +44,7 @@ def deploy(connection: Connection, settings: Settings) -> None:
     least = settings.replicas or 1
     most = max(least, settings.max_replicas)
     scale = Scale(least, most, max(1, settings.model.threads), _share_of_gpus(settings.model, most))
-    # HTTP stays outside: Serve's own proxies are not started.
+    # Serve's own HTTP proxies are not started: this server answers HTTP.
     serve.start(proxy_location="Disabled")
     wanted = Wanted(settings.models, settings.model_memory_mib, settings.stall_seconds)
     target = serve.RunTarget(application(wanted, scale), name=APPLICATION, route_prefix=None)
@@ -52,16 +52,16 @@ def deploy(connection: Connection, settings: Settings) -> None:
 
 
 def _share_of_gpus(model: ModelSettings, replicas: int) -> float:
-    """Return each replica's share of GPUs: a whole GPU if there are enough, else a part."""
+    """Return each replica's share of the GPUs: a whole GPU if there are enough, otherwise a part of one."""
     there = float(ray.cluster_resources().get("GPU", 0.0))
     if model.device not in ("auto", "cuda") or not there:
         return 0.0
-    # Rounded down: shares that add up to more than there is would leave one replica without.
+    # Rounded down: if the shares exceeded the GPUs, one replica would get none.
     return min(1.0, int(there / replicas * 1000) / 1000)
 
 
 async def ready(connection: Connection) -> int:
-    """Wait for the replicas, and return how many there are.
+    """Wait for the replicas, and return their number.
 
     Raises:
         ModelLoadError: No replica could load the model.
@@ -71,24 +71,28 @@ async def ready(connection: Connection) -> int:
         running: int = sum(each.replica_states.get("RUNNING", 0) for each in status.deployments.values())
         if status.status == ApplicationStatus.DEPLOY_FAILED and not running:
             raise ModelLoadError(_reason(status))
-        # During an update some replicas of the new version answer already; after a failed one those of the
-        # old version do.
+        # During an update, some replicas of the new version answer already. After a failed update, those of the old
+        # version answer.
         if running and status.status != ApplicationStatus.DEPLOYING:
             return running
         await asyncio.sleep(_POLL_SECONDS)
 
 
 def _reason(status: ApplicationStatusOverview) -> str:
-    """Return why the model failed to load, from the traceback that Serve passes on as text."""
+    """Return the reason why the model failed to load, from the traceback that Serve passes on as text."""
     text = " ".join(deployment.message for deployment in status.deployments.values())
     _, found, reason = text.rpartition("ModelLoadError: ")
-    return reason.splitlines()[0].strip() if found else "no replica could load the model; Ray's logs say why"
+    return (
+        reason.splitlines()[0].strip()
+        if found
+        else "no replica could load the model; Ray's logs contain the reason"
+    )
 
 
 logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 3
-"""Tries of a batch; a batch that ends three replicas is most likely their cause of death."""
+"""Tries of a batch. A batch that ends three replicas is most likely the cause."""
 
 
 class _DeviceFailedError(Exception):
@@ -102,11 +106,11 @@ _LOST = (
     exceptions.WorkerCrashedError,
     ReplicaUnavailableError,
 )
-"""Errors that mean that a replica, its machine or its answer is lost."""
+"""Errors which mean that a replica, its machine or its answer is lost."""
 
 
 async def open_engine(connection: Connection, settings: Settings) -> ClusterEngine:
-    """Return the engine for the cluster's application, which is deployed first if it is not there.
+    """Return the engine for the cluster's application. Deploy the application first if it is missing.
 
     Raises:
         ModelLoadError: No replica could load the model.
@@ -133,11 +137,10 @@ class ClusterEngine:
         deployed: bool,
         watch_seconds: float = 10.0,
     ) -> None:
-        """Store the state to run batches and to end.
+        """Store the state that running batches and closing need.
 
         Args:
-            replicas: Number of batches that are sent at once; those without a free replica wait in the
-                cluster.
+            replicas: Number of batches that are sent at once. Batches without a free replica wait in the cluster.
             deployed: Whether the application ends with the engine.
             watch_seconds: Time between two checks of the cluster, with and without running batches.
         """
@@ -145,14 +148,14 @@ class ClusterEngine:
         self.descriptions, self.replicas, self._watch_seconds = descriptions, replicas, watch_seconds
 
     async def run(self, tasks: Sequence[Work]) -> list[Made]:
-        """Return the results of tasks that share one recipe, in their order.
+        """Return the results of tasks that share one recipe, in the tasks' order.
 
-        A batch whose replica dies runs again on another, as its result depends on its tasks alone. Cancelling
-        returns when Serve has passed it on; the replica ends after the model's current step, and gets no
-        batch before that.
+        If a replica dies, its batch runs again on another replica: results depend on the tasks alone. A cancelled call
+        returns when Serve has passed on the cancellation. The replica ends the run after the model's current step, and
+        gets no other batch before then.
 
         Raises:
-            GenerationError: Replica after replica died.
+            GenerationError: Several replicas died with the batch.
             NotReadyError: There is no replica, and none is starting.
             EngineLostError: The cluster is gone.
         """
@@ -161,7 +164,7 @@ class ClusterEngine:
                 return await self._send(tasks)
             except _LOST as error:
                 logger.warning(
-                    "a replica died with its batch",
+                    "a replica died while it ran a batch",
                     extra={"attempt": attempt, "error": type(error).__name__},
                 )
             except DeploymentUnavailableError as error:
@@ -171,7 +174,7 @@ class ClusterEngine:
     async def _send(self, tasks: Sequence[Work]) -> list[Made]:
         response = self._handle.run.remote(tasks)
         outcome, described = await finish(asyncio.ensure_future(self._answer(response)), response.cancel)
-        # A limit that one replica has learned holds for all: the next batch may go to any of them.
+        # A limit that one replica has learned holds for all, because the next batch may go to any replica.
         self.descriptions = tuple(
             map(ModelDescription.of_all, zip(self.descriptions, described, strict=True))
         )
@@ -183,7 +186,7 @@ class ClusterEngine:
 
     async def _answer(self, response: DeploymentResponse) -> Answer:
         answer: asyncio.Future[Answer] = asyncio.ensure_future(response)
-        # Serve itself waits for ever for an answer of a cluster that is gone.
+        # Serve itself would wait for ever for an answer of a cluster that is gone.
         while not (await asyncio.wait({answer}, timeout=self._watch_seconds))[0]:
             if not await self._connection.alive():
                 answer.cancel()
@@ -192,17 +195,17 @@ class ClusterEngine:
 
     async def wait_for_failure(self) -> EngineLostError:
         """Return when the cluster is gone, whether or not there are requests."""
-        # Asked twice: on a busy machine Ray may answer too late once, and this wait has time.
+        # Checked twice: on a busy machine Ray may answer too late once, and this wait has time.
         while await self._connection.alive() or await self._connection.alive():
             await asyncio.sleep(self._watch_seconds)
         return _make_gone_error()
 
     async def close(self) -> None:
-        """Leave the cluster; an application that this process deployed ends, and a cluster that it started too."""
+        """Leave the cluster. If this process deployed the application or started the cluster, that ends, too."""
         if self._deployed and not self._connection.own:
             await self._connection.do(serve.delete, APPLICATION)
         await self._connection.end()
 
 
 def _make_gone_error() -> EngineLostError:
-    return EngineLostError("the Ray cluster is gone: start the server anew")
+    return EngineLostError("the Ray cluster is gone: restart the server")
