@@ -69,7 +69,7 @@ def test_pickled_networks_are_named_with_the_option_that_reads_them(tiny_model, 
         ("models/gone.ckpt", "there is no file models/gone.ckpt"),
         ("nobody-at-all/no-such-model", "cannot load the model nobody-at-all/no-such-model: .*hf download"),
         ("not a hub id", "cannot load the model not a hub id: .*hf download"),
-        ("old.ckpt", r"old.ckpt: it is no .safetensors file.*--allow-pickle"),
+        ("old.ckpt", r"old.ckpt: it is not a .safetensors file.*--allow-pickle"),
         ("notes.txt", "is a file, but not a file with a model's weights"),
     ],
 )

@@ -132,7 +132,7 @@ def test_an_autoencoder_that_gives_no_numbers_is_noticed_before_the_server_is_re
     pipeline.save_pretrained(tmp_path / "mine", safe_serialization=True)
     with pytest.raises(
         ModelLoadError,
-        match=rf"cannot serve mine: .*{what} an image fails: .*no numbers.*--precision bfloat16",
+        match=rf"cannot serve mine: .*{what} an image fails: .*not numbers.*--precision bfloat16",
     ):
         start(tmp_path / "mine")
 

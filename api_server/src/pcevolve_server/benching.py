@@ -86,7 +86,9 @@ class Capacity:
 
     def as_text(self) -> str:
         """Return a table of the figures, and sentences with the derived figures."""
-        varied = "of a degree that the model sets" if self.strength is None else f"at strength {self.strength:g}"
+        varied = (
+            "of a degree that the model sets" if self.strength is None else f"at strength {self.strength:g}"
+        )
         implied = self.as_json()
         return "\n".join([
             f"{self.model}: {self.size} pixels, {self.steps} steps, guidance {self.guidance:g}, variations {varied};"
