@@ -151,7 +151,7 @@ def test_what_a_guess_at_a_listed_secret_is_worth_is_told_before_anything_is_spe
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((), "--method must be given: --help says more"),
+        ((), "--method must be given: see --help"),
         (("--method", "pe", "--epsilon", "1", "--noise-multiplier", "2"), "give only one of them"),
         (("--method", "pe", "--epsilon", "1e999999999"), "epsilon must be a finite number above 0"),
         (("--method", "pe", "--noise-multiplier", "nan"), "noise-multiplier must be a finite number above 0"),

@@ -291,7 +291,7 @@ def test_a_release_without_its_record_is_left_alone(words, command, server, lost
         Path("run", lost).unlink()
     before = digest(Path("run"))
     server.heard.clear()
-    said = "run/release is there, and the record that it is of is not: restore transcript/"
+    said = "run/release exists, but its record is missing: restore transcript/"
     for again, why in ((unpaid, said), (("run", "--resume", "run"), "run has lost its record: restore")):
         refused = command(*again)
         assert (refused.code, why in refused.said) == (7, True)

@@ -48,7 +48,7 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
         find_method(plan.method.name).summary,
         prepared.method_reason,
     )
-    unread = "" if paid else "; none of them is read"
+    unread = "" if paid else "; none of them is used"
     yield Fact(
         "private", f"{spell_count(len(plan.labels), 'class')}, {plan.data.shots} {plan.unit}s each{unread}"
     )

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.system
 REFUSED = (
     ("--private nowhere", 3, "nowhere: no such folder"),
     ("--test nowhere", 3, "nowhere: no such folder"),
-    ("--out full", 2, "holds something else; choose another --out"),
+    ("--out full", 2, "contains other files; choose another --out"),
     ("--shots 0", 2, "--shots: Input should be greater than or equal to 1"),
     (f"--shots {10**400}", 2, "--shots: Input should be less than or equal to 1000000000"),
     ("--api ftp://api", 2, "--api 'ftp://api' is not an address"),

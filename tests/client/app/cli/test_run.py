@@ -29,7 +29,7 @@ def test_a_client_of_a_keeper_takes_no_options_of_a_run(command, words):
 def test_a_keeper_has_to_know_where_to_wait_and_for_what(command):
     assert "--socket" in command("keeper", "--private", "scans").said
     told = command("keeper", "--socket", "nowhere.sock", "--epsilon", "3")
-    assert told.said == "error: --private, --domain and --out must be given: --help says more"
+    assert told.said == "error: --private, --domain and --out must be given: see --help"
 
 
 def test_demonstrations_of_images_and_of_texts_stand_beside_each_other(command, monkeypatch):

@@ -59,7 +59,7 @@ def test_nothing_is_released_but_what_owners_answered(side):
 
 def test_a_release_without_its_record_is_never_begun_again(side, tmp_path):
     (tmp_path / "run" / "release").mkdir()
-    with pytest.raises(TranscriptError, match="the record that it is of is not"):
+    with pytest.raises(TranscriptError, match="but its record is missing"):
         side.prepare(protocol.Prepare(run_id=RUN_ID))
 
 

@@ -55,7 +55,7 @@ def test_what_a_patient_bears_under_two_relations_has_no_sum(path):
     account(
         path, run="c", units=patients(p=[b"1", b"2"]), **named
     )  # pays nothing, and shows whose image 1 is
-    with pytest.raises(LedgerError, match="another neighbour relation"):
+    with pytest.raises(LedgerError, match="a different neighbour relation"):
         LedgerBook(path).find_most_exposed(0.0)
 
 

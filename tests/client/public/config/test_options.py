@@ -41,7 +41,7 @@ def test_an_option_is_called_as_it_was_typed_and_else_by_its_flag_or_its_key():
 
 def test_what_is_missing_is_asked_for_in_one_line():
     options = {option.name: option for option in list_options(RunConfig)}
-    assert say_missing([options["out"]]) == "--out must be given: --help says more"
+    assert say_missing([options["out"]]) == "--out must be given: see --help"
     three = [options[name] for name in ("private", "domain", "out")]
-    assert say_missing(three) == "--private, --domain and --out must be given: --help says more"
+    assert say_missing(three) == "--private, --domain and --out must be given: see --help"
     assert suggest("dleta", options) == "; did you mean delta?"

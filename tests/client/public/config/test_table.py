@@ -63,7 +63,7 @@ def test_a_value_that_its_declaration_rules_out_is_refused_by_the_table(values, 
 
 
 def test_a_run_without_what_it_needs_is_told_all_of_it():
-    with pytest.raises(UsageError, match=r"^--private and --out must be given: --help says more$"):
+    with pytest.raises(UsageError, match=r"^--private and --out must be given: see --help$"):
         require_given({"domain": "d"})
     require_given(GIVEN)
 

@@ -74,7 +74,7 @@ def test_whoever_reads_from_one_that_left_words_unread_finds_it_gone() -> None:
 def test_two_keepers_do_not_wait_at_one_path_and_the_first_goes_on_waiting(tmp_path: Path) -> None:
     path = tmp_path / "keeper.sock"
     with waiting(path) as came:
-        with pytest.raises(DoorError, match="another keeper waits at"):
+        with pytest.raises(DoorError, match="another keeper is using"):
             admit(str(path))
         assert not came
         os.close(knock(str(path), 5))
@@ -96,8 +96,8 @@ def test_what_a_keeper_left_that_was_killed_is_in_nobodys_way(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda path: path.write_text("mine"), "is no socket: give --socket a new file"),
-        (lambda path: path.mkdir(), "is no socket: give --socket a new file"),
+        (lambda path: path.write_text("mine"), "is not a socket: give --socket a new file"),
+        (lambda path: path.mkdir(), "is not a socket: give --socket a new file"),
         (lambda path: path.parent.rmdir(), "No such file or directory: give --socket"),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_folder_of_somebody_elses_with_names_as_a_run_has_is_refused_and_left_
     for path in mine:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("mine")
-    with pytest.raises(UsageError, match="it holds something else; choose another"), claim(tmp_path):
+    with pytest.raises(UsageError, match="the folder contains other files; choose another"), claim(tmp_path):
         pass
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(mine)
     (tmp_path / ".lock").touch()

@@ -68,7 +68,7 @@ def test_auto_chooses_from_public_sizes_and_says_why():
     assert "clipping radii" in reason
     poor, reason = selectors.resolve_method("auto", Budget(Fraction(1), 1e-5), scope())
     assert poor.name == "pe"
-    assert "would drown them" in reason
+    assert "which hides the means" in reason
     assert selectors.resolve_method("auto", Budget(Fraction(1), 1e-5), scope(shots=100))[0].name == "dp-means"
     # Texts have no look to pay for, so the same budget buys means that are told apart.
     ten = scope(classes=10)
@@ -81,7 +81,7 @@ def test_auto_chooses_from_public_sizes_and_says_why():
 
 def test_a_method_that_cannot_tell_which_look_is_nearer_is_refused():
     shape = {"appearance": "auto", "keep": "selected", "delta": 1e-5}
-    for name, reason in (("pe", "leave method.keep out"), ("random", "Gaussian noise alone")):
+    for name, reason in (("pe", "leave method.keep out"), ("random", "only Gaussian noise")):
         with pytest.raises(UsageError, match=reason):
             find_method(name).plan_events(small_plan(method=name, **shape))
 
@@ -104,7 +104,7 @@ def test_appearance_is_paid_for_out_of_the_same_budget():
     assert set(matched) == {0, *alone}
     assert matched[1][0].value > alone[1][0].value
     assert within([event for events in matched.values() for event in events], budget)
-    with pytest.raises(UsageError, match="Gaussian noise alone"):
+    with pytest.raises(UsageError, match="only Gaussian noise"):
         find_method("pcevolve").accesses(Budget(Fraction(1)), sizes, appearance="matched")
 
 

@@ -139,9 +139,9 @@ def test_a_plan_of_draws_says_no_deviation():
     ("lift", "words"),
     [
         (0.149, "indistinguishable from random choice"),
-        (0.151, "weak: most prototypes would be chosen by luck"),
-        (0.41, "useful: selection follows the private data more often than not"),
-        (0.76, "strong: choices follow the private data, among what the provider draws"),
+        (0.151, "weak: most prototypes would be selected by chance"),
+        (0.41, "useful: most selections follow the private data"),
+        (0.76, "strong: among the images that the provider draws, the selections follow the private data"),
     ],
 )
 def test_a_lift_is_worth_a_word_from_half_as_much_again_as_luck(lift: float, words: str):

@@ -164,7 +164,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 def say_missing(options: Iterable[Option]) -> str:
     """Return the line that requests missing required options."""
     *first, last = (each.spelled for each in options)
-    return f"{', '.join(first)}{' and ' if first else ''}{last} must be given: --help says more"
+    return f"{', '.join(first)}{' and ' if first else ''}{last} must be given: see --help"
 
 
 _AT_DOOR: ContextVar[bool] = ContextVar("at_door", default=False)

@@ -92,7 +92,9 @@ def admit(path: str) -> tuple[int, bool]:
             finally:
                 os.unlink(path)  # noqa: PTH108 - pathlib takes 10 ms to import
     except OSError as error:
-        raise DoorError(f"{path}: {error.strerror or error}: give --socket a new file in a folder") from None
+        raise DoorError(
+            f"{path}: {error.strerror or error}: give --socket a new file in an existing folder"
+        ) from None
     is_apart = is_cut_off() and _is_elsewhere(connection)
     return connection.detach(), is_apart
 
@@ -114,11 +116,11 @@ def _hold(path: str) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise DoorError(
-                f"another keeper waits at {path}: wait for it to end, or give --socket another file"
+                f"another keeper is using {path}: wait until it ends, or give another file with --socket"
             ) from None
         with contextlib.suppress(FileNotFoundError):
             if not stat.S_ISSOCK(os.lstat(path).st_mode):
-                raise DoorError(f"{path} is no socket: give --socket a new file in a folder")
+                raise DoorError(f"{path} is not a socket: give --socket a new file in an existing folder")
             os.unlink(path)  # noqa: PTH108
         yield
     finally:

@@ -17,7 +17,7 @@ from pcevolve.public.durable import NO_TIME, settle
 from pcevolve.public.transcript.chain import has_ended, has_plan
 from pcevolve.public.transcript.layout import MADE, TRANSCRIPT, RunLayout, not_a_run
 
-LOST = "without it this run cannot go on: what it spent stays spent, and a new one needs another {out}"
+LOST = "without it this run cannot continue: what it spent stays spent, and a new one needs another {out}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class RunFolder(RunLayout):
                 # Fail at once, because two runs in one folder are a mistake, which the second run should report.
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise UsageError(f"another process is using {self.root}: wait for it to end") from None
+                raise UsageError(f"another process is using {self.root}: wait until it ends") from None
             for name in () if as_found else MADE:
                 settle(self.root / name)
             yield
@@ -84,18 +84,20 @@ class RunFolder(RunLayout):
     def refuse_overwriting(self, resume: bool) -> None:
         """Refuse a folder with foreign contents, or with a run that is not being resumed (``UsageError``)."""
         if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
-            raise UsageError(not_a_run(self.root, f"it is not a folder: choose another {spell_flag('out')}"))
+            raise UsageError(
+                not_a_run(self.root, f"this is not a folder: choose another {spell_flag('out')}")
+            )
         if not self.root.is_dir() or not any(self.root.iterdir()):
             return
         ours = self.lock.exists() or self.log.exists()
         if not ours:
-            why = f"it holds something else; choose another {spell_flag('out')}, nothing was overwritten"
+            why = f"the folder contains other files; choose another {spell_flag('out')}; nothing was overwritten"
             raise UsageError(not_a_run(self.root, why))
         if not resume and self.has_plan():
             state = (
                 "is a finished run:"
                 if self.finished and has_ended(self.transcript)
-                else f"holds an unfinished run: continue it with {self.resume_command}, or"
+                else f"contains an unfinished run: continue it with {self.resume_command}, or"
             )
             raise UsageError(
                 f"{self.root} {state} choose another {spell_flag('out')}; nothing was overwritten"
@@ -118,7 +120,7 @@ class RunFolder(RunLayout):
         """Refuse to begin in a folder that holds a release without its record (``TranscriptError``)."""
         if self.release.exists():
             raise TranscriptError(
-                f"{self.release} is there, and the record that it is of is not: restore {TRANSCRIPT}/, or choose "
+                f"{self.release} exists, but its record is missing: restore {TRANSCRIPT}/, or choose "
                 f"another {spell_flag('out')}"
             )
 

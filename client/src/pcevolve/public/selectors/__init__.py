@@ -101,7 +101,10 @@ def resolve_method(
 def _choose(budget: Budget, scope: Scope, appearance: str | None) -> tuple[str, str]:
     # At δ = 0 there is nothing to compare, because dp-means and pe both need a δ above 0.
     if budget.delta == 0:
-        return "jvem", "delta is 0, which rules out Gaussian noise: jvem is the strongest pure method"
+        return (
+            "jvem",
+            "delta is 0, so Gaussian noise is not possible: jvem is the strongest method without delta",
+        )
     # Only public sizes decide. A choice by the content of the private images would cost budget.
     accesses = means.METHOD.accesses(budget, scope, appearance=appearance)
     noise = means.means_noise(first_selection(accesses), scope)
@@ -109,5 +112,8 @@ def _choose(budget: Budget, scope: Scope, appearance: str | None) -> tuple[str, 
         f"with {scope.shots} shots, the noise on class means would be {noise:.2f} clipping radii per axis"
     )
     if noise > MAX_NOISE_TO_CLIP_RATIO:
-        return "pe", f"{measured} and would drown them; votes suffer less"
-    return "dp-means", f"{measured}, so the means remain usable; selecting by them costs no further privacy"
+        return "pe", f"{measured}, which hides the means; votes suffer less from noise"
+    return (
+        "dp-means",
+        f"{measured}, so the means remain usable; selecting by the means costs no further privacy",
+    )

@@ -150,7 +150,8 @@ def moving_centres(relation: Relation) -> WorstCase:
 
 METHOD = Method(
     name="pcevolve",
-    summary="PCEvolve: class centres, contrastive filter, similarity calibrator, exponential mechanism",
+    summary="PCEvolve: class centres, a contrastive filter, a similarity calibrator and the exponential "
+    "mechanism",
     guarantee=(
         "pure epsilon-DP (delta = 0). Every draw has a utility in [0, 1] (sensitivity 1) and costs "
         "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under "

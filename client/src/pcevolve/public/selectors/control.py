@@ -12,7 +12,7 @@ from pcevolve.public.selectors.rounds import free_draws, uniform_lift
 
 RANDOM = Method(
     name="random",
-    summary="random control: the same loop, prototypes drawn uniformly, private data never looked at",
+    summary="Random control: the same loop with uniformly drawn prototypes; the private data are not used",
     guarantee="0-DP: no draw depends on the private data, under either neighbour relation",
     selector=None,  # ``private.judge.UniformJudge`` draws
     tight=free_draws,
@@ -21,7 +21,7 @@ RANDOM = Method(
 
 TEXT_TO_IMAGE = Method(
     name="t2i",
-    summary="prompts alone: no evolution, private data never looked at",
+    summary="Prompts alone: no evolution; the private data are not used",
     guarantee="0-DP: nothing depends on the private data, under either neighbour relation",
     selector=None,
     tight=free_draws,
@@ -32,7 +32,7 @@ TEXT_TO_IMAGE = Method(
 
 FOLLOWING = Method(
     name=FROM_RELEASE,
-    summary="variations of a release: private data never looked at",
+    summary="Variations of a release; the private data are not used",
     guarantee="post-processing of an earlier release, whose guarantee covers it. The private data were not used again",
     selector=None,
     tight=free_draws,

@@ -149,7 +149,7 @@ def choose_rounds(budget: Budget, scope: Scope) -> int:
 
 METHOD = Method(
     name="jvem",
-    summary="joint-vote exponential mechanism: private data vote for tuples of one candidate per class",
+    summary="Joint-vote exponential mechanism: private data vote for tuples of one candidate per class",
     guarantee=(
         "Every round is one access, which is eta-bounded-range under add-remove and 2 eta-bounded-range under "
         "replace-one. A privacy unit's vote for a tuple lies in [0, 1] and counts in one block of classes, so blocks "

@@ -170,9 +170,9 @@ class Method:
         return self.selector is not None
 
     def make_selector(self) -> Selector:
-        """Return the method's selector (``UsageError`` if the method never reads private data)."""
+        """Return the method's selector (``UsageError`` if the method does not use private data)."""
         if self.selector is None:
-            raise UsageError(f"method '{self.name}' never looks at private data: it has no selector")
+            raise UsageError(f"method '{self.name}' does not use private data: it has no selector")
         return self.selector()
 
     def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:

@@ -21,9 +21,9 @@ from pcevolve.public.selectors.method import Method
 from pcevolve.public.selectors.rounds import Scope, is_blurred, uniform_lift
 
 VERDICTS = (
-    (0.4, "weak: most prototypes would be chosen by luck"),
-    (0.75, "useful: selection follows the private data more often than not"),
-    (math.inf, "strong: choices follow the private data, among what the provider draws"),
+    (0.4, "weak: most prototypes would be selected by chance"),
+    (0.75, "useful: most selections follow the private data"),
+    (math.inf, "strong: among the images that the provider draws, the selections follow the private data"),
 )
 CHANCE = "indistinguishable from random choice"
 CHANCE_FACTOR = 1.5
@@ -134,7 +134,7 @@ def plan_for_noise(
     total = epsilon((event for events in given.values() for event in events), delta)
     # Below some noise no accountant proves a bound, and an infinite epsilon would be printed as a budget.
     if not math.isfinite(total):
-        raise UsageError("so little noise gives no bound: try --noise-multiplier 2")
+        raise UsageError("with so little noise there is no bound: try --noise-multiplier 2")
     return _price(given, Budget(Fraction(total), delta), method, scope)
 
 
@@ -148,7 +148,9 @@ def _at_noise(
     # The last Gaussian access: an earlier one of the same round pays for a centre or for counts.
     usual = next((event.value for event in reversed(selecting) if event.mechanism == "gaussian"), None)
     if usual is None:
-        raise UsageError(f"method '{method.name}' adds no Gaussian noise: give --epsilon instead")
+        raise UsageError(
+            f"method '{method.name}' adds no Gaussian noise: give --epsilon in place of --noise-multiplier"
+        )
     factor = noise_multiplier / usual
     return {t: tuple(_scale(event, factor) for event in events) for t, events in accesses.items()}
 

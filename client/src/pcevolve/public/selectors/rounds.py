@@ -135,7 +135,8 @@ def pay_for_appearance(rounds: Rounds) -> Rounds:
     # Only Gaussian accesses trade noise by 1/z². With other draws among them the total cost would change.
     if not paid or any(event.mechanism != "gaussian" for event in paid):
         raise UsageError(
-            "method.appearance=matched needs a method with Gaussian noise alone: choose dp-means or pe, or as-is"
+            "method.appearance=matched needs a method that adds only Gaussian noise: choose dp-means or "
+            "pe, or give as-is"
         )
     precision = sum(event.count / event.value**2 for event in paid)
     # The new access gets its share of the precision, and the others keep the rest, so the sum of 1/z² is unchanged.

@@ -313,7 +313,7 @@ def _draws(budget: Budget, scope: Scope) -> Rounds:
 PE_EM = replace(
     PE,
     name="pe-em",
-    summary="Private Evolution's votes with the exponential mechanism in place of Gaussian noise",
+    summary="Private Evolution with the exponential mechanism in place of Gaussian noise",
     guarantee=(
         "epsilon-DP, or (epsilon, delta)-DP if composition of bounded-range mechanisms is tighter. Every draw has a "
         "probability proportional to exp(eta x votes). One privacy unit adds at most 1 vote in one class, so a draw of "
@@ -329,8 +329,9 @@ PE_EM = replace(
 
 AUG_PE = Method(
     name="aug-pe",
-    summary="Augmented Private Evolution: private data vote for their nearest candidates of survivors and their "
-    "variations, Gaussian noise, the best survive, are varied and in the end kept",
+    summary="Augmented Private Evolution: private data vote for their nearest candidates; Gaussian noise "
+    "is added; the candidates with the most votes survive and are varied, and the last survivors "
+    "are the dataset",
     guarantee=(
         "(epsilon, delta)-DP by Gaussian differential privacy. One privacy unit changes the votes of all classes "
         "together by at most 1 in L2 norm under add-remove and by the square root of 2 under replace-one. The "
