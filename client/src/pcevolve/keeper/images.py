@@ -75,7 +75,7 @@ def read_others(path: Path, plan: PublicPlan, began: RunConfig | None) -> Privat
 
 
 def count_drawable(folder: Path, unit_map: Path | None) -> int:
-    """Return the largest number of units that can be drawn from every class."""
+    """Return the largest number of units that a subsample could draw from each of the classes."""
     return min(_map_units(list_folder(folder, None), unit_map).count_drawable().values())
 
 

@@ -224,7 +224,7 @@ def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfi
 
 
 def settle_single(components: Components, plan: PublicPlan) -> PublicPlan:
-    """Return the same plan with one text per request, for an API that cannot make several."""
+    """Return a plan changed to one text per request, for an API that cannot make several texts per request."""
     modality = plan.modality.ask_for_one()
     if modality is None:
         return plan

@@ -1,8 +1,8 @@
 """The functions and values of ``import pcevolve``: the commands' work, for scripts and notebooks.
 
 Nothing is decided here. As on the command line, options go to ``session``, the same processes make runs,
-and a process without network reads files. The results are therefore the same: gate, ledger, plan, record
-and audit do not differ.
+and a process without network reads files. Results therefore equal those of the commands, with the same
+gate, ledger, plan, record and audit.
 """
 
 from pcevolve.app.interface.measuring import check, classify, compare, evaluate

@@ -126,7 +126,8 @@ class JudgeFigures:
     """One judge's figures, with a field for each training set; None if there was no such set.
 
     Attributes:
-        voted: Whether the judge's encoder selected the dataset; if so, its figures are too good.
+        voted: Whether the judge's encoder selected the dataset; if so, its figures are better than those of an
+            independent judge.
         words: Images that the provider made from words alone.
         random: A selection made without private data.
         both: Private data and dataset together.

@@ -196,7 +196,7 @@ def find_owners(run: CheckedRun) -> OwnerFolder:
 
 
 def link_owners(run: CheckedRun) -> None:
-    """Link the owner's private folder of a run from the default ledger's folder; the keeper cannot create links."""
+    """Beside the default ledger, link to the owner's private folder of a run; the keeper cannot create links."""
     find_owners(run).link()
 
 

@@ -276,8 +276,8 @@ class Evaluation:
 
         Returns:
             The judge's figures; by compared set, whether each prediction was right; accuracies on redrawn
-            controls, if this judge measures them; the accuracy on the private training images, or None
-            without these.
+            controls, if this judge measures them; the accuracy on the private training images, or None if
+            there are none.
         """
         judge, real = self.judges[place], self.judges[place].look(self.test.images)
         forecast.add(pace.look * len(real))

@@ -117,7 +117,7 @@ class Account:
         return self.entries.enrolment(self.run.run_id) is not None
 
     def enrol(self) -> Self:
-        """Enter the run in the ledger; for a resumed run, ``require_same_terms``."""
+        """Enter the run in the ledger; for a resumed run, only check its terms (``require_same_terms``)."""
         # Checked inside the lock: if two processes begin one run, the second finds it enrolled.
         with self.entries.store.writing():
             # Enrolment stores the units; without it, a payment could not be charged to any unit.

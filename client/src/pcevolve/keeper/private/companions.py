@@ -31,7 +31,7 @@ def names_companions(folder: str) -> bool:
 
 
 def names_pictures(folder: str) -> bool:
-    """True for a folder named after pictures alone, such as ``images``, so that it is not a patient's."""
+    """True for a folder named after pictures alone, such as ``images``, which cannot be a patient's folder."""
     return bool(_split_words(folder)) and _split_words(folder) <= _OF_PICTURES
 
 

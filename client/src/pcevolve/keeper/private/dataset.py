@@ -144,7 +144,7 @@ class PrivateDataset:
 
         Raises:
             UsageError: ``shots`` is below 1.
-            DataError: A class is too small.
+            DataError: A class has no more than ``shots`` images.
         """
         if shots < 1:
             raise UsageError(f"{shots} shots per class were requested: give 1 or more")

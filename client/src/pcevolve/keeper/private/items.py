@@ -61,7 +61,7 @@ class PrivateItems(ABC):
             has items of another class, these are in neither, so that no unit is both used and measured on.
 
         Raises:
-            DataError: A class has fewer units.
+            DataError: A class has fewer than ``count`` units.
         """
         from pcevolve.keeper.private.subsample import draw_places  # needed only for a subsample
 

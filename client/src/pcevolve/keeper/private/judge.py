@@ -207,7 +207,7 @@ class PrivateJudge:
         return Paid(choices, memory, values)
 
     def _last_measured(self, query: Query) -> int:
-        """Return the latest earlier round that measured the private data."""
+        """Return the last round before the query's round in which the private data were measured."""
         # The latest, because it measured the most candidates.
         earlier = range(query.iteration - 1, 0, -1)
         return next(t for t in earlier if not all(event.free for event in self.events[t]))

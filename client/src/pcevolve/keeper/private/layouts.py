@@ -54,7 +54,7 @@ def _names_split(folder: str) -> bool:
 
 
 def names_nobody(folder: str) -> bool:
-    """True for a folder named after a split, pictures or companions of pictures, so that it is not a patient's."""
+    """True for a folder named after a split, pictures or companions of pictures, which cannot be a patient's folder."""
     return _names_split(folder) or names_pictures(folder) or names_companions(folder)
 
 

@@ -159,7 +159,7 @@ def normalise_unit(name: str) -> str:
 
 
 def _is_unicode(name: str) -> bool:
-    """True unless a name contains bytes that are not valid text, as file systems may return."""
+    """True unless a name contains bytes that are not valid text; file systems may return such names."""
     return not any("\ud800" <= each <= "\udfff" for each in name)
 
 

@@ -1,7 +1,7 @@
 """The coordinator's door: its server, where owners read the record and leave their signed answers.
 
-Only owners of the roster are admitted. They see the record and the other owners' answers, which reveal
-nothing alone. The door waits for all owners of the roster.
+Only owners of the roster are admitted. They see the record and the other owners' answers; an answer alone
+reveals nothing, because it is masked. The door waits for all owners of the roster.
 """
 
 from __future__ import annotations

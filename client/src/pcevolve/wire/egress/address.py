@@ -25,7 +25,7 @@ from pcevolve.wire.providers.dialect import WireRequest
 from pcevolve_shared.reading import read_file
 
 SHORTEST_SECRET = 8
-"""Fewest characters of a key that is searched for in answers; a shorter key occurs in other text by chance."""
+"""Fewest characters of a key that is searched for in answers; a shorter key may occur in an answer by chance."""
 _LARGEST_FILE: Final = 2**20
 _VERSION: Final = re.compile(r"v\d+[a-z]*")
 

@@ -33,10 +33,10 @@ _BROKEN: Final = ("the connection broke", "the answer took too long")
 """Failures of a request that was sent."""
 # A filter refuses some prompts of a class. A blocked account refuses all of them, and each try may be billed.
 MOST_IN_A_ROW: Final = 8
-"""Largest number of consecutive requests without outputs that a run tolerates; more indicate a fault of the account."""
+"""Number of consecutive requests without outputs at which a run stops; so many indicate a fault of the account."""
 # Each such request takes the full retry time of five minutes, so three take a quarter of an hour.
 MOST_SLOW_IN_A_ROW: Final = 3
-"""The same limit, for requests that failed at every try."""
+"""Number of requests that failed at every try at which a run stops, if they are among such consecutive requests."""
 
 
 @dataclass(frozen=True)

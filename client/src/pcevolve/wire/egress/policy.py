@@ -27,7 +27,7 @@ from pcevolve.wire.providers.dialect import Dialect, Output, WireRequest, find_m
 from pcevolve.wire.providers.faults import Fault
 
 Source: TypeAlias = Prototype | PublicEcho | None
-"""The candidate that a call varies, with the reason; None for text-to-image."""
+"""The candidate that a call varies, with the reason for sending it; None for text-to-image."""
 MOST_JOB_ANSWERS: Final = 360
 """Largest number of answers about a job before the job is given up; the pauses between them add up to about an hour."""
 

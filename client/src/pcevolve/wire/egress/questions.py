@@ -67,7 +67,7 @@ class OpeningQuestions:
         The question is sent once, before the plan is on record; a resumed run does not repeat it.
 
         Raises:
-            EgressError: The plan is set: a question in the middle of a run would reveal something.
+            EgressError: The plan is set: a question in the middle of a run could depend on private data.
         """
         # A question in the middle of a run would show how far the run has got.
         self._policy.require_beginning()
@@ -84,7 +84,7 @@ class OpeningQuestions:
             return None
 
     def takes_several(self, model: str) -> bool:
-        """Ask for two texts at once, if only that shows whether a request may ask for several.
+        """Return whether a request may ask for several texts; if nothing else shows that, request two texts at once.
 
         The question is sent once, before the plan is on record, because the plan depends on the answer.
 

@@ -98,7 +98,7 @@ class Dialect(Protocol):
         ...
 
     def read_outputs(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """Return as many outputs as requested, with the reason in place of missing ones."""
+        """Return as many outputs as requested; an error that gives the reason replaces a missing output."""
         # No more than requested: further images have no place in the plan, and the provider would choose
         # them.
         made = self.decode(call, body, linked)[: call.count]
