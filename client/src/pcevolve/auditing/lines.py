@@ -93,7 +93,7 @@ class Lines:
         return record
 
     def misplaced(self, due: str, *, last: bool = False) -> OutOfPlaceError:
-        """Return the error for a misplaced line: the next line, or with ``last`` the line taken last."""
+        """Return the error for a misplaced line: the next line, or with ``last`` the line that was taken last."""
         entry = self.entries[self.place - last]
         slot = getattr(entry.record, "slot", None)
         named = f" {slot}" if slot else ""

@@ -159,8 +159,8 @@ def name_classes(data: PrivateDataset, words: Mapping[str, str] | None) -> Priva
 def leave_out_private(test: PrivateDataset, private: PrivateDataset, where: str) -> PrivateDataset:
     """Leave out held-out items that are also private data: they voted, and would flatter the selection.
 
-    Only the owner's screen shows their number. They are not refused, because a refusal would depend on the
-    subsample's seed, and the owner could draw again.
+    Only the owner's screen shows their number. They are left out and not refused: a refusal would depend on
+    the subsample's seed, and an owner who then drew again would choose the seed by private data.
 
     Raises:
         DataError: No item of a class is left.

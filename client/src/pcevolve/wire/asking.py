@@ -94,7 +94,7 @@ class RemoteKeeper(Remote):
 
 @dataclass
 class AskingJudge:
-    """A judge that forwards to the keeper, and stores the receipts for the gate.
+    """A judge that has the keeper do its work, and stores the keeper's receipts for the gate.
 
     Attributes:
         head: Returns the digest of the transcript so far.

@@ -98,7 +98,7 @@ def make_linear(training: Training, generator: torch.Generator, *, bias: bool = 
 
 
 def train_cnn(training: Training, seed: int, steps: int = STEPS) -> Predict:
-    """Train a small convolutional network from scratch; it normalises by groups, never by batch.
+    """Train a small convolutional network from scratch; it uses group normalisation, never batch normalisation.
 
     Args:
         training: Features are pixels, ``(images, 3, side, side)`` in 0..1.

@@ -347,7 +347,7 @@ class Evaluation:
         pace: JudgePace,
         forecast: Forecast,
     ) -> tuple[dict[str, list[IntArray]], dict[str, list[IntArray]], float | None]:
-        """Train a judge on every set at once, and predict held-out data.
+        """Train a judge on all sets in parallel, and predict held-out data.
 
         Returns:
             Predictions by set; predictions after training on other draws of a control, by control; the

@@ -128,7 +128,7 @@ class Account:
         return self
 
     def require_same_terms(self) -> None:
-        """Refuse to resume a run with other data, or under another guarantee, than it began with; accept a new run.
+        """Refuse to resume a run if its data or its guarantee have changed since it began; accept a new run.
 
         Raises:
             LedgerError: The units, their classes or secrets, the relation, the kind of unit or the terms

@@ -106,7 +106,7 @@ class Sources:
         return found.values()
 
     def _find_by_source(self, data: PrivateDataset) -> Iterator[tuple[str, Held]]:
-        """Yield secrets by their letters, as often as each is declared."""
+        """Yield each secret with its letters, once for each declaration."""
         small = [text.casefold() for text in data.items] if self.listed else []
         found = find_holders([each.letters for each in self.listed], small)
         for number, (secret, places) in enumerate(zip(self.listed, found, strict=True), 1):

@@ -1,4 +1,4 @@
-"""Read rows of private texts from a table or class folders, one after the other; none is kept."""
+"""Read rows of private texts from a table or class folders, one after the other; no row is kept in memory."""
 
 from __future__ import annotations
 

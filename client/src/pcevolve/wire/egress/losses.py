@@ -36,7 +36,7 @@ MOST_IN_A_ROW: Final = 8
 """Number of consecutive requests without outputs at which a run stops; so many indicate a fault of the account."""
 # Each such request takes the full retry time of five minutes, so three take a quarter of an hour.
 MOST_SLOW_IN_A_ROW: Final = 3
-"""Number of requests that failed at every try at which a run stops, if they are among such consecutive requests."""
+"""A run also stops if this many of these consecutive requests failed at every try."""
 
 
 @dataclass(frozen=True)

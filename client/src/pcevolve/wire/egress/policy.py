@@ -116,7 +116,7 @@ class Policy:
         return [self._address.outgoing(each) for each in self._dialect.cancel(answers)]
 
     def link_request(self, link: str | WireRequest) -> Outgoing:
-        """Return the request for an image behind a link, either elsewhere or at the API itself.
+        """Return the request for an image behind a link, which leads to another host or to the API itself.
 
         Raises:
             EgressError: There is no plan yet.
