@@ -57,5 +57,5 @@ def test_the_record_says_that_there_is_a_proxy_and_not_which(tmp_path):
     kept = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert not any(b"ward-7" in each for each in kept)
     run.close()
-    with pytest.raises(EgressError, match="on record with another API"):  # the same way without the proxy
+    with pytest.raises(EgressError, match="names a different API"):  # the same way without the proxy
         SmallRun.open(tmp_path, run.plan, address=Address("https://127.0.0.1:9", "secret-key"))
