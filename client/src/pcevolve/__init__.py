@@ -4,8 +4,8 @@ The functions do the same work as the commands. They run the same processes and 
 record. ``import pcevolve`` loads no other module; each is imported at first use.
 
 >>> import pcevolve
->>> pcevolve.plan("dp-means", epsilon=10, classes=4, shots=10)
-<Plan: dp-means, epsilon 10 at delta 1e-05: strong: choices follow the private data, among what the provider draws>
+>>> pcevolve.plan("dp-means", epsilon=1, classes=4, shots=10)
+<Plan: dp-means, epsilon 1 at delta 1e-05: useful: most selections follow the private data>
 >>> pcevolve.verify(RUN).holds  # RUN: the folder of a finished run
 True
 """
