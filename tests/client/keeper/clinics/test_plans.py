@@ -46,8 +46,8 @@ def test_the_plan_that_the_roster_says_is_taken():
     [
         ({"clinics": make_clinics(4, colluding=2)}, "roster differs from this owner"),
         ({"clinics": make_clinics(4, holders=2)}, "roster differs from this owner"),
-        ({"labels": ("cut", "bad")}, "other classes"),
-        ({"words": ("cut", "good")}, "other classes"),
+        ({"labels": ("cut", "bad")}, "the classes in the coordinator's plan differ"),
+        ({"words": ("cut", "good")}, "the classes in the coordinator's plan differ"),
         ({"unit": "patient"}, "one patient"),
     ],
 )
