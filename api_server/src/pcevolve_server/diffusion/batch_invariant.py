@@ -172,7 +172,9 @@ class Pieces:
     def _piece(self, given: Any, rows: int, start: int, size: int) -> Tensor:  # noqa: ANN401
         """Compute ``size`` rows from ``start`` on. If rows are missing, the last row is repeated."""
         places = torch.arange(start, start + size).clamp(max=rows - 1)
-        positional, named = convert(given, _picker(places, rows))
+        positional, named = convert(
+            given, lambda each: each[places] if each.ndim and len(each) == rows else each
+        )
         return self._forward(*positional, **named)[: min(size, rows - start)]
 
     def _agree(self, given: Any, rows: int, each: int) -> tuple[int, ...]:  # noqa: ANN401
@@ -217,10 +219,6 @@ def _cuts(rows: int, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
         size = below if left - below < below / 2 else enough
         yield start, size
         start += size
-
-
-def _picker(places: Tensor, rows: int) -> Callable[[Tensor], Tensor]:
-    return lambda each: each[places] if each.ndim and len(each) == rows else each
 
 
 def _random_rows(count: int, rows: int) -> Callable[[Tensor], Tensor]:

@@ -179,7 +179,8 @@ def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.d
     if is_small(denoiser):
         # Convolutions on processors are faster with this layout. Only the rounding of sums differs.
         denoiser.to(memory_format=torch.channels_last)
-        if not traits.recasts_autoencoder(pipeline):
+        # SDXL's pipelines themselves convert their autoencoder to float32 during a run.
+        if not hasattr(pipeline, "upcast_vae"):
             numerics.speed_up_decoder(pipeline.vae.decoder, denoiser.dtype)
     return str(denoiser.dtype).removeprefix("torch.")
 
@@ -210,7 +211,7 @@ def _generator(
     scheduler = schedulers.scheduler_named(solver, pipeline.scheduler)
     info = traits.describe(settings, pipeline, adapter.id if adapter else None, scheduler, solver)
     # Code that prepares several images at once may round differently.
-    loose = settings.batching is Batching.MERGE or not traits.is_classic(pipeline)
+    loose = settings.batching is Batching.MERGE or traits.family(pipeline) != "stable-diffusion"
     denoiser = traits.denoiser(pipeline)
     same = None if loose or not is_small(denoiser) else make_batch_invariant(denoiser, settings.compiled)
     large = info.size.width * info.size.height > _SLICED_DECODING_PIXELS

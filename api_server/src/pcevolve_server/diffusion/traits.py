@@ -168,22 +168,12 @@ def family(pipeline: DiffusionPipeline) -> str:
     return next(names, type(pipeline).__name__)
 
 
-def is_classic(pipeline: DiffusionPipeline) -> bool:
-    """True for Stable Diffusion 1 or 2, which have one text encoder and a UNet without other conditions."""
-    return family(pipeline) == "stable-diffusion"
-
-
 _DENOISERS = ("unet", "transformer")
 
 
 def denoiser(pipeline: DiffusionPipeline) -> ModelMixin:
     """Return the network that does nearly all of the work: a UNet or a transformer."""
     return next(found for each in _DENOISERS if (found := getattr(pipeline, each, None)) is not None)
-
-
-def recasts_autoencoder(pipeline: DiffusionPipeline) -> bool:
-    """True if the pipelines convert their autoencoder to float32 during a run. SDXL's overflows in float16."""
-    return hasattr(pipeline, "upcast_vae")
 
 
 def has_negative_prompts(pipeline: DiffusionPipeline) -> bool:

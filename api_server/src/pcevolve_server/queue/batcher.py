@@ -178,7 +178,8 @@ class Batcher:
     async def _run(self, batch: list[Chunk]) -> None:
         self._observe("wait", asyncio.get_running_loop().time() - min(chunk.since for chunk in batch))
         outcome = await self._attempt(batch)
-        if len(batch) == 1 or not _may_be_of_one(outcome):
+        failed = isinstance(outcome, Exception) and not isinstance(outcome, (AbandonedError, EngineLostError))
+        if len(batch) == 1 or not failed:
             self._conclude(batch, outcome)
             return
         # Several callers share the batch, and none should suffer from another's task.
@@ -226,8 +227,3 @@ class Batcher:
         self._seconds_each += (0.3 if self._seconds_each else 1.0) * (each - self._seconds_each)
         self._metrics.batches.observe(images)
         self._metrics.seconds.observe(seconds)
-
-
-def _may_be_of_one(outcome: object) -> bool:
-    """True if a batch failed and one of its tasks may be the cause."""
-    return isinstance(outcome, Exception) and not isinstance(outcome, (AbandonedError, EngineLostError))
