@@ -77,8 +77,12 @@ def scale(width: int, height: int) -> Callable[[int], bytes]:
 
 def animate(kind: str) -> Callable[[int], bytes]:
     """Many frames."""
-    frames = [picture(place) for place in range(50)]
-    return lambda seed: save(frames[0], kind, save_all=True, append_images=frames[1:])
+
+    def make() -> bytes:
+        first, *others = map(picture, range(50))
+        return save(first, kind, save_all=True, append_images=others)
+
+    return once(make)
 
 
 def halve(make: Callable[[int], bytes]) -> Callable[[int], bytes]:
@@ -92,6 +96,12 @@ def endless_scans(seed: int) -> bytes:
     start = data.index(b"\xff\xda")
     scan = data[start : data.index(b"\xff", start + 2)]
     return data[:start] + scan * 1000 + data[start:]
+
+
+def once(make: Callable[[], bytes]) -> Callable[[int], bytes]:
+    """Always the same bytes, made when they are first sent."""
+    kept = cache(make)
+    return lambda seed: kept()
 
 
 def fix(data: bytes) -> Callable[[int], bytes]:

@@ -220,8 +220,8 @@ def test_cookies_and_other_wishes_are_never_sent_back(attempt: Attempt):
     attempt(Case("cookies", "first", act, code=0))
 
 
-ABSURD = ("-5", "1e9", "999999999999", "Fri, 31 Dec 9999 23:59:59 GMT", "Fri, 31 Dec 99999999999999999999 23:59:59 GMT",
-          "Mon, 01 Jan 0001 00:00:00 -9999", "soon", "\xb2", "NaN", "9" * 5000)  # fmt: skip
+ABSURD = ("999999999999", "Fri, 31 Dec 9999 23:59:59 GMT", "Fri, 31 Dec 99999999999999999999 23:59:59 GMT",
+          "Mon, 01 Jan 0001 00:00:00 -9999", "soon", "\xb2", "9" * 5000)  # fmt: skip
 
 
 @pytest.mark.parametrize("asked", ABSURD, ids=lambda asked: asked[:30])

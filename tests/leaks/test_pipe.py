@@ -42,6 +42,7 @@ from pcevolve.wire.execution import carry_out
 from pcevolve.wire.reaching import RunnerJob
 from support import online
 from support.clock import Clock
+from support.examples import examples
 from support.provider import png
 from support.runs import RUN_ID, rng
 
@@ -310,7 +311,7 @@ def list_said(draw: st.DrawFn) -> list[str]:
 @example(said=[*HONEST[:4], "release"])
 @example(said=[*HONEST[:3], "release an appearance"])
 @given(said=list_said())
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 def test_whatever_a_runner_asks_it_learns_nothing_before_it_pays_and_pays_once(
     said: list[str], memory: Path, plan: str
 ):

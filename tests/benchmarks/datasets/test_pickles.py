@@ -66,8 +66,8 @@ PICKLES = {
     "a bytearray that it claims": b"\x80\x05}(X\x01\x00\x00\x00a\x96" + struct.pack("<Q", 2**33) + b"u.",
     "a frame that it claims": b"\x80\x04\x95" + struct.pack("<Q", 2**40) + b"}.",
     "a name that is hashed for ever": nest_tuples(60),
-    "a hundred million lists": b"\x80\x02" + b"]" * 10**8 + b".",
-    "a hundred million marks": b"\x80\x02" + b"(" * 10**8 + b".",
+    "twenty million lists": b"\x80\x02" + b"]" * 20_000_000 + b".",
+    "twenty million marks": b"\x80\x02" + b"(" * 20_000_000 + b".",
     "lists of lists of lists": b"\x80\x02}(X\x06\x00\x00\x00labels]" + b"2aq\x00" * 50 + b"u.",
     "one text for many arrays": pickle.dumps(
         {"data": [Calls(_codecs.encode, TEXT, "latin1") for _ in range(4000)]}, 2

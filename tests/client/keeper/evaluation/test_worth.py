@@ -107,7 +107,7 @@ def test_a_judge_that_learnt_three_quarters_of_two_classes_counts():
 @pytest.mark.statistical
 def test_the_interval_of_a_lead_holds_the_truth_in_nineteen_of_twenty_tests_and_a_narrower_one_does_not():
     held, narrow = [], []
-    for seed in range(150):
+    for seed in range(100):
         random = np.random.default_rng([7, seed])
         # One head each, of which test items are the only draw: three seeds that agree.
         sets = {DATASET: 0.75, SHOTS: 0.9, WORDS: 0.6}
@@ -116,14 +116,14 @@ def test_the_interval_of_a_lead_holds_the_truth_in_nineteen_of_twenty_tests_and_
         held.append(low <= 0.15 <= high)
         middle, half = (low + high) / 2, 0.7 * (high - low) / 2
         narrow.append(abs(0.15 - middle) <= half)
-    assert stats.binomtest(sum(held), 150, 0.95).pvalue > 0.001
-    assert stats.binomtest(sum(narrow), 150, 0.95).pvalue < 0.001
+    assert stats.binomtest(sum(held), 100, 0.95).pvalue > 0.001
+    assert stats.binomtest(sum(narrow), 100, 0.95).pvalue < 0.001
 
 
 @pytest.mark.statistical
 def test_the_interval_of_a_lead_over_a_control_holds_its_own_draw_and_without_it_holds_the_truth_too_seldom():
     held, without = [], []
-    for seed in range(150):
+    for seed in range(100):
         random = np.random.default_rng([9, seed])
         # A random choice teaches .6 in the mean; one draw of it differs from that by .08, and so do its redraws.
         drawn = 0.6 + 0.08 * random.normal()
@@ -133,8 +133,8 @@ def test_the_interval_of_a_lead_over_a_control_holds_its_own_draw_and_without_it
         for found, draws in ((held, redrawn), (without, {})):
             _, low, high = Worth.of({"cnn": right}, 2, draws).ahead[RANDOM]
             found.append(low <= 0.15 <= high)
-    assert stats.binomtest(sum(held), 150, 0.95).pvalue > 0.001
-    assert stats.binomtest(sum(without), 150, 0.95).pvalue < 0.001
+    assert stats.binomtest(sum(held), 100, 0.95).pvalue > 0.001
+    assert stats.binomtest(sum(without), 100, 0.95).pvalue < 0.001
 
 
 @pytest.mark.parametrize(

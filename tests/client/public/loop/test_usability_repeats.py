@@ -73,12 +73,12 @@ def test_a_placeholder_in_half_of_the_answers_is_one_candidate_and_told_of_befor
     evolved, native, capsys, options
 ):
     answer_by(native, repeat_half)
-    done = evolved(candidates=20, batch=1, quiet=False, **options)
+    done = evolved(candidates=12, batch=1, quiet=False, **options)
     pixels = [images.decode(each.data).tobytes() for each in done.images]
     assert len(pixels) == len({*pixels})
     assert len(pixels) > 4
     card = (done.dataset / "README.md").read_text()
-    planned = 80 if "more" in options else 40
+    planned = 48 if "more" in options else 24
     fewer = f" ({planned} were planned; duplicates and unusable answers are left out)"
     different = f"{len(pixels)} synthetic images in 2 classes, all of them distinct"
     assert f"{different}{fewer if len(pixels) < planned else ''}, made by" in card

@@ -66,8 +66,11 @@ def test_what_came_is_embedded_once_before_anybody_asks() -> None:
         )
         for label in used.plan.labels
     }
-    (scene,) = used.find_inputs(1, Pool(of_class), (None,))
+    pool = Pool(of_class)
+    (scene,) = used.find_inputs(1, pool, (None,))
     assert used.encoder.seen == 6
+    assert used.find_inputs(1, pool, (None,))[0] is scene
+    assert used.find_inputs(2, pool, (None,))[0] is not scene
     fresh = chooser()
     (expected,) = fresh.find_inputs(1, Pool(of_class), (None,))
     assert all(map(np.array_equal, scene.pools, expected.pools))
