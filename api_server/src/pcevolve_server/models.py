@@ -53,8 +53,8 @@ def load_models(
         settings = [replace(each, threads=each.threads or count_cores()) for each in settings]
     found = ModelCache([TriedLoad(each, stopping) for each in settings], memory_mib * 2**20, _give_back)
     gc.collect()
-    # Otherwise the garbage collector would search all parts of a model again and again, which takes some percent
-    # of a small model's time.
+    # Frozen objects are not searched by the garbage collector. Searching all parts of a model again and again
+    # would take some percent of a small model's time.
     gc.freeze()
     atexit.register(gc.unfreeze)  # libraries complain of what is left when the interpreter ends
     return found
@@ -195,8 +195,8 @@ class ModelCache:
 
         Args:
             loads: A loader for each model. The first model is the default.
-            most_bytes: Most bytes of the loaded models. 0: no limit. A model's size is known only after its first load,
-                so until then one more model may be in memory.
+            most_bytes: Largest number of bytes of the loaded models. 0: no limit. A model's size is known only after
+                its first load, so until then one more model may be in memory.
             tidy: Releases the memory of dropped models.
 
         Raises:

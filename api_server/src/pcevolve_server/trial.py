@@ -26,7 +26,7 @@ class TrialResult:
     """The result of a trial.
 
     Attributes:
-        batch_pixels: Most pixels of a run for which the device has memory. None for texts.
+        batch_pixels: Largest number of pixels of a run for which the device has memory. None for texts.
         exact: How exactly the same request is repeated.
         bit_exact_batch_size: The model's own value, unless the trial found a difference.
     """

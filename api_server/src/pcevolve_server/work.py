@@ -177,7 +177,7 @@ class TextRecipe:
     """Settings that all completions of one batch share. Equal recipes may share a batch.
 
     Attributes:
-        tokens: Most tokens of a completion.
+        tokens: Largest number of tokens of a completion.
         temperature: 0 always takes the likeliest token.
         top_p: Tokens are drawn from the likeliest tokens that together have this probability.
         stops: Strings that end a completion, and are not part of it.

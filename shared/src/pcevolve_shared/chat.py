@@ -71,7 +71,7 @@ class ChatRequest(WireModel):
 
     @property
     def new_tokens(self) -> int:
-        """Return the most tokens of a completion."""
+        """Return the largest number of tokens of a completion."""
         return self.max_completion_tokens or self.max_tokens or 256
 
     @property

@@ -45,7 +45,7 @@ def read_file(path: Path, most: int) -> bytes:
 
     Args:
         path: The file. A link is followed.
-        most: Most bytes, also of a file that grows while it is read.
+        most: Largest number of bytes, also of a file that grows while it is read.
 
     Raises:
         OSError: The path is a pipe, a device or a folder, or the file is larger or cannot be read.

@@ -31,13 +31,13 @@ from torch.nn import functional
 from pcevolve_server.diffusion.numerics import convert
 
 IMAGES: Final = 32
-"""Most images in a piece for the denoiser."""
+"""Largest number of images in a piece for the denoiser."""
 PADDED: Final = 16
 """Images in a piece if all pieces have one size, either because sizes disagree or because the network is compiled."""
 _DECODED: Final = 8
-"""Most images in a piece for the decoder. Larger pieces are no faster."""
+"""Largest number of images in a piece for the decoder. Larger pieces are no faster."""
 _PIECE_PIXELS: Final = 8192
-"""Most pixels of a piece's latents. A larger image alone uses the whole processor."""
+"""Largest number of pixels of a piece's latents. A larger image alone uses the whole processor."""
 _SIZES: Final = (1, 2, 4, 8, 16, 32)
 
 Forward = Callable[..., Any]
@@ -99,7 +99,7 @@ class BatchInvariant:
         return self._pieces.padded
 
     def images(self, height: int, width: int) -> int:
-        """Return the most images with one size of latents that run together."""
+        """Return the largest number of images with one size of latents that run together."""
         return PADDED if self.padded else _most(IMAGES, height * width)
 
     def compile(self, height: int, width: int, channels: int, guided: bool) -> None:
@@ -278,7 +278,7 @@ class _Convolution:
 
 
 _LEAST_ROWS, _LEAST_ROWS_ROUNDED = 4, 32
-"""Least rows of a product: in general, and for coarse types.
+"""Smallest number of rows of a product: in general, and for coarse types.
 
 In coarse types, another kernel's sums differ in one of a million values.
 """

@@ -31,7 +31,7 @@ class BoundedCache(Generic[_Value]):
         """Start empty.
 
         Args:
-            most_bytes: Most bytes of all values together. A larger value is returned but not stored.
+            most_bytes: Largest number of bytes of all values together. A larger value is returned but not stored.
         """
         self._most, self._weigh = most_bytes, weigh
         self._values: OrderedDict[Hashable, _Value] = OrderedDict()
@@ -50,7 +50,7 @@ class BoundedCache(Generic[_Value]):
     def _keep(self, key: Hashable, value: _Value) -> None:
         self._values[key] = value
         self._bytes += self._weigh(value)
-        # A single value that is too large is dropped too, after it was returned.
+        # If a single value exceeds the limit, it is returned but not kept.
         while self._bytes > self._most:
             _, dropped = self._values.popitem(last=False)
             self._bytes -= self._weigh(dropped)

@@ -118,7 +118,7 @@ def is_edit(pipeline: DiffusionPipeline) -> bool:
 
 
 def spell_guidance(pipeline: DiffusionPipeline, guidance: float) -> dict[str, float]:
-    """Return the name of the call's argument for guidance. In distilled models that name is another input."""
+    """Return the guidance as a keyword argument of the pipeline's call. Its name depends on the family."""
     return {family_of(type(pipeline).__name__).guidance: guidance}
 
 

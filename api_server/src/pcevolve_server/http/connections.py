@@ -71,7 +71,7 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
     can refuse any of them.
 
     Attributes:
-        max_connections: Most open connections.
+        max_connections: Largest number of open connections.
         header_seconds: From a connection's start, or a later request's first byte, to the end of the head.
     """
 

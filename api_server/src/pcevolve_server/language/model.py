@@ -113,7 +113,7 @@ class LanguageModel:
         return _Prompt(tokens[-room:], max(0, len(tokens) - room))
 
     def _most(self, recipe: TextRecipe) -> int:
-        """Return the most tokens of a text. Half of the context belongs to the prompt."""
+        """Return the largest number of tokens of a text. Half of the context belongs to the prompt."""
         return min(recipe.tokens, self._context // 2)
 
     def _continue(

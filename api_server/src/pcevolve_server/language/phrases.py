@@ -20,7 +20,7 @@ from pcevolve_shared.blanks import BLANK, parse_question
 from pcevolve_shared.wire import ModelInfo
 
 _READ = 100
-"""Most words of a text from which its topic is guessed."""
+"""Largest number of words of a text from which its topic is guessed."""
 
 
 class Phrases:
@@ -36,7 +36,7 @@ class Phrases:
         """Store counts of words.
 
         Args:
-            most: Most texts of one run.
+            most: Largest number of texts of one run.
         """
         self.info, self._counts, self.bit_exact_batch_size = info, counts, most
 

@@ -178,7 +178,7 @@ class NeighbourIndex:
 
         Args:
             code: uint8 ``(size,)``.
-            count: Most results.
+            count: Largest number of results.
             among: Images that may be returned. None: all images.
         """
         query = code.astype(np.float32)[None]

@@ -17,7 +17,7 @@ class BatchLimit:
     """The limit of a batch of one recipe; see ``Waiting.take``.
 
     Attributes:
-        most: Most images.
+        most: Largest number of images.
         merges: Whether requests of equal recipes may share a batch.
         least: A smaller batch costs as much as this many images.
     """

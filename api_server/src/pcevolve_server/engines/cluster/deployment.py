@@ -53,7 +53,7 @@ class Scale:
 
     Attributes:
         least: Replicas that always run.
-        most: Most replicas. If it equals ``least``, there is no autoscaling.
+        most: Largest number of replicas. If it equals ``least``, there is no autoscaling.
         processors: Processors of each replica, in Ray's accounting.
         gpus: GPUs of each replica, or a share of one GPU.
     """
