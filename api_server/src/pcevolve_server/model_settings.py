@@ -212,7 +212,11 @@ class ModelSettings:
     """How often a refused image is drawn again before the answer is 422."""
 
     def largest_batch(self, companions: int = 1) -> int:
-        """How often a refused image is drawn again before the answer is 422."""
+        """Return the largest number of images of the model's own size in one run.
+
+        Args:
+            companions: See ``Loaded.bit_exact_batch_size``.
+        """
         if companions == 1 or self.batching is Batching.MERGE:
             return self.max_batch or _USUAL_BATCH
         return min(companions, self.max_batch or companions)

@@ -37,7 +37,9 @@ class TrialResult:
 
 
 def try_out(model: Model, settings: ModelSettings, free: Callable[[], object] = lambda: None) -> TrialResult:
-    """Let a model make one output of each kind that it offers, measure its memory, and compare the results.
+    """Let a model make one output of each kind that it offers, and find the largest batch that fits in memory.
+
+    Unless batching is ``merge``, outputs made alone are also compared with outputs made in a batch or made again.
 
     Args:
         free: Releases the memory of a batch that did not fit.

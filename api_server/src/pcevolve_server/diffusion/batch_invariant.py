@@ -290,7 +290,10 @@ A test with random values hardly finds the few values that differ. The number of
 
 
 def _multiply(module: nn.Linear, given: Tensor) -> Tensor:
-    """Multiply like the module's ``forward``, after adding rows of zeros up to the least number."""
+    """Multiply like the module's ``forward``, after padding with rows of zeros.
+
+    The rows are padded to the smallest number allowed or, if they are wide, to a multiple of ``_ROWS_OF_WIDE``.
+    """
     rows, is_rounded = given.numel() // given.shape[-1], given.dtype != torch.float32
     is_wide = is_rounded and given.shape[-1] > _WIDE
     least = _ROWS_OF_WIDE if is_wide else _LEAST_ROWS_ROUNDED if is_rounded else _LEAST_ROWS

@@ -48,8 +48,8 @@ _SLOW_PIXELS = 768 * 768
 class Stages:
     """Measures the stages of pipelines that share their networks. Changes no result.
 
-    A GPU queues work and does it later. The clock is therefore read when all work is done, once a run: before
-    decoding, which has to wait for the work anyway.
+    A GPU queues work and does it later. The clock is therefore read after waiting for the queued work. This
+    happens once in a run, before decoding, which has to wait for that work anyway.
 
     Attributes:
         finite: Whether the pixels of the latest run were finite before they were clipped.
@@ -110,7 +110,7 @@ class DiffusionGenerator:
         scheduler: The model's own scheduler. Only copied, never run.
         adapter: The IP-Adapter, or ``None``.
         invariant: Makes the pipelines' denoiser independent of the batch; ``None`` for a dependent denoiser.
-        encoded: Embeds prompts; ``None`` if the pipelines have to.
+        encoded: Embeds prompts. If ``None``, the pipelines embed them.
         images: Encodes the images of variations; ``None`` if the autoencoder encodes them itself.
         stages: Measures the runs of both pipelines.
         interrupter: Ends a run within a step.

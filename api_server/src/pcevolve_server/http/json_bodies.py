@@ -75,7 +75,11 @@ def parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _cut_image(body: bytes) -> tuple[bytes, bytes | None]:
-    """Return a long body with an empty image, and the text between the image's quotes."""
+    """Cut the image's text out of a long body.
+
+    Returns:
+        The body, in which the image is ``""`` if it was cut, and the text. The text is None if nothing was cut.
+    """
     if len(body) <= limits.MAX_FIELDS_BYTES:
         return body, None
     # All text before the image belongs to the fields, so the image's name must begin within their limit.

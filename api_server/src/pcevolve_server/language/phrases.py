@@ -20,7 +20,7 @@ from pcevolve_shared.blanks import BLANK, parse_question
 from pcevolve_shared.wire import ModelInfo
 
 _READ = 100
-"""Largest number of words of a text from which its topic is guessed."""
+"""Most words of a text from which its topic is guessed."""
 
 
 class Phrases:
@@ -36,7 +36,7 @@ class Phrases:
         """Store counts of words.
 
         Args:
-            most: Largest number of texts of one run.
+            most: Largest number of texts in one run.
         """
         self.info, self._counts, self.bit_exact_batch_size = info, counts, most
 

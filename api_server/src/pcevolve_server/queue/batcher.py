@@ -29,8 +29,9 @@ class Batcher:
     """Runs requests on the model, a batch at a time for each replica.
 
     If a picture has the same bits in any batch, images of equal recipes share a batch across requests. Under
-    ``merge`` they always do. Otherwise a request is cut into chunks that depend on its own length and size alone, and
-    each chunk runs alone. So the same request gives the same bytes at any load, except under ``merge``.
+    ``merge`` they always do. Otherwise a request is cut into chunks, and each chunk runs alone. The cuts depend only on
+    the request's number of images and on their size. Therefore the same request gives the same bytes at any load,
+    except under ``merge``.
     """
 
     def __init__(

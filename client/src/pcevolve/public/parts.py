@@ -60,7 +60,7 @@ class PriorReleases(_Part):
 
 
 class Start(_Part):
-    """The release that a run starts from. Its images are public, and the plan sends each of them back.
+    """The release that a run starts from. Its images are public, and the run sends each of them to the API.
 
     Attributes:
         manifest: SHA-256 of the release's ``manifest.json``.

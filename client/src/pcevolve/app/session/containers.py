@@ -77,10 +77,10 @@ def keep_at_door(
 def join_at_door(
     joining: Joining, side: KeepersSide, socket: Path, audience: Audience, *, is_demanded: bool = False
 ) -> None:
-    """Keep one of several owners' data for the front end that connects to a socket file.
+    """Be the keeper of one owner's data in a run of several owners. The front end connects to a socket file.
 
     Raises:
-        ClientError: The reason for an early end; for the keeper's refusals, an error of the same kind.
+        ClientError: The run ended early. If the keeper refused, the error has the class of the keeper's error.
     """
     run, audience = joining.check(), joining.address(audience)
     front = joining.front().model_dump(mode="json")

@@ -38,7 +38,7 @@ from pcevolve.public.selectors.sums import release_appearance
 
 Tick = Callable[[], None]
 NoiseOf = Callable[[int], Noise]
-"""Returns the noise for a simulated run, by the run's number, from which a seeded run derives its own seed."""
+"""Maps the number of a simulated run to the run's noise. In a seeded audit, each run's seed depends on the number."""
 Unit = tuple[int, Point, int]
 """A privacy unit: class and point of its images, and the number of its images."""
 

@@ -107,7 +107,10 @@ DECLARED = Setting()
 
 
 class AuditedClaim(BaseModel):
-    """The claim that ``audit-dp`` tests, and the size of the test. δ and relation are the options of a run."""
+    """The claim that ``audit-dp`` tests, and the size of the test.
+
+    ``delta`` and ``relation`` are declared as for ``pcevolve run``.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

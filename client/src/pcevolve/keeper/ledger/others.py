@@ -28,8 +28,9 @@ NAMED = 4
 
 @dataclass(frozen=True)
 class CumulativeLoss:
-    """The events that one subject (an image, a patient) bears; each event's group is the units that change together.
+    """The events that affect one subject (an image, a patient).
 
+    Each event's group size is the number of units that change together with the subject.
     ``by_name`` is True if this run shares no image with the other runs, so that only a name links this run to them.
     """
 
@@ -227,7 +228,10 @@ def name_runs(runs: Iterable[Enrolment]) -> str:
 
 
 def _group(mine: Enrolment, other: Enrolment) -> int | None:
-    """Return how many units of another run one unit of this run can change, by public facts; None if unknown."""
+    """Return the largest number of the other run's units that can change if one unit of this run changes.
+
+    Only public facts are used. None if they do not bound the number.
+    """
     if mine.relation != other.relation:
         return None
     # Compared by the word for the unit: with equal words, one unit here changes one unit there.

@@ -54,7 +54,11 @@ def _names_split(folder: str) -> bool:
 
 
 def names_nobody(folder: str) -> bool:
-    """True for a folder named after a split, pictures or companions of pictures, which cannot be a patient's folder."""
+    """True for a name that cannot be a patient's.
+
+    The folder is named after a split (``train``), after pictures (``images``), or after files that accompany pictures
+    (``ground_truth``).
+    """
     return _names_split(folder) or names_pictures(folder) or names_companions(folder)
 
 

@@ -48,7 +48,7 @@ class Introduced(Message):
 
     Attributes:
         owner: The owner's position in the plan, from 0.
-        roster: Digest of the owners in the owner's roster.
+        roster: Digest of the list of owners in this owner's copy of the roster.
     """
 
     owner: Annotated[int, Field(ge=0, lt=MOST_OWNERS)]

@@ -76,7 +76,7 @@ def is_nearby(base_url: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if a host is this machine by its literal name. No name is resolved."""
+    """Return True if a host is ``localhost`` or a loopback address. No name is resolved."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -118,5 +118,5 @@ def count_found_members(paid: Iterable[Event]) -> int:
 
 
 def state_odds(paid: Iterable[Event]) -> str:
-    """State in a clause how well an attacker detects the membership of a unit with these events."""
+    """Return a clause on how well an attacker can detect whether a unit was used, given the events paid for it."""
     return f"at a {ALARMS} % false-positive rate, membership inference detects at most {count_found_members(paid)} %"

@@ -115,7 +115,9 @@ def plan(
 def plan_for_noise(
     noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, appearance: str | None = None
 ) -> BudgetPlan:
-    """Price a method at a given noise multiplier of its selection. An appearance costs its share in addition.
+    """Price a method at a given noise multiplier of its selection.
+
+    The release of an appearance is priced in addition, with its noise scaled by the same factor.
 
     Args:
         noise_multiplier: Standard deviation over L2 sensitivity of the accesses that select.

@@ -64,7 +64,7 @@ def require_max_size(image: bytes) -> bytes:
 def check_size(plan: PublicPlan, made: Output) -> Output:
     """Return an image or text of about the requested size; otherwise the reason for rejecting it.
 
-    An output that cannot be decoded passes too: the judge gives it the lowest utility.
+    An output that cannot be decoded passes too. The selection uses it only if its class has no decodable output.
     """
     if isinstance(made, bytes) and (fault := find_medium(plan.modality.kind).describe_oversize(made, plan)):
         return ProviderReplyError(f"the API sent {fault}")

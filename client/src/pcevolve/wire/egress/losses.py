@@ -94,7 +94,7 @@ def find_loss(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]
 
 
 def _is_of_all(fault: Fault) -> bool:
-    """True if an answer concerns all requests, or the next attempt may have another outcome."""
+    """True if a failure affects all requests (key, credit, address), or the next attempt may succeed."""
     # Moderation concerns this prompt, whatever the status.
     if fault.coded and fault.reason == "content":
         return False

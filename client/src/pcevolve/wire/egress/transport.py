@@ -1,4 +1,4 @@
-"""Requests and answers byte by byte, and ``Transport``, the seam to the network."""
+"""Requests and answers as exact bytes, and ``Transport``, the interface to the network."""
 
 from __future__ import annotations
 

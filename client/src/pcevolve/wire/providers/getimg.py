@@ -209,7 +209,10 @@ class GetimgDialect(Dialect):
         return Advice(advice.steps, advice.guidance, low, high, listed.domains)
 
     def library(self, model: str, body: bytes) -> Library | None:
-        """Read the library from the list of models, its text truncated and made readable; see ``Dialect.library``."""
+        """Read the library's description from the list of models; see ``Dialect.library``.
+
+        Texts are truncated and made printable.
+        """
         listed = _find_model(model, body)
         library = None if listed is None else listed.library
         return None if library is None else Library(**library.model_dump())

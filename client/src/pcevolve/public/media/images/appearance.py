@@ -156,8 +156,8 @@ class Appearance:
     def apply_to(self, image: DecodedImage) -> DecodedImage:
         """Give an image this appearance: move it, reduce colour, soften edges, shift ground and ink.
 
-        No detail is added. Light on dark stays light on dark. If this would leave less than half of the contrast,
-        because nothing is darker than black, luminance is inverted and hue is kept.
+        No detail is added. Light on dark stays light on dark, unless less than half of the contrast would fit between
+        the new ground and the end of the scale. In that case luminance is inverted, and hue is kept.
         """
         # Ground and ink are shifted last, because the other steps change them.
         pixels, ground, ink = self._soften(self._position(self._tone_down(_pixels(image))))

@@ -192,7 +192,7 @@ def _read_bounded(path: Path) -> bytes:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class _Colours:
-    """A picture that is shown with its file's levels.
+    """A picture that is shown with the levels in its file, unless a window maps its grey values.
 
     Attributes:
         shown: The picture in sRGB.

@@ -128,7 +128,7 @@ def _is_web_page(head: bytes) -> bool:
 
 
 def advise(name: str, head: bytes) -> str:
-    """Advise on a file that is neither an image nor notes, to follow its name."""
+    """Return advice on a file that is neither an image nor notes. Messages print it after the file's name."""
     if is_heic(head):
         return HEIC
     return advise_by_name(name) or f"is not a {READ} image: convert or remove it"
