@@ -8,6 +8,7 @@ import shutil
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -81,8 +82,8 @@ def test_the_word_is_what_judges_that_did_not_vote_found(found, world):
     measured = found["measured"]
     assert measured["judges"] == ["cnn", "bundled"]
     assert measured["share"][0] > 0.9
-    assert measured["word"] == "doubtful", "24 images kept aside are few"
-    assert "by cnn and bundled on 24 images kept aside" in measured["sentence"]
+    assert measured["word"] == "doubtful", "24 held-out images are few"
+    assert "by cnn and bundled on 24 held-out images" in measured["sentence"]
     assert read_runs([world / "run"])[0].measured["word"] == "doubtful"
 
 
@@ -180,7 +181,9 @@ def test_a_run_is_measured_and_compared_from_within_its_folder(tmp_path: Path, w
 
 
 @pytest.mark.models
-def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: Path, world):
+def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: Path, world, monkeypatch):
+    monkeypatch.setattr(heads, "STEPS", 10)  # who voted is asked, not how well they judge
+    monkeypatch.setattr(heads, "train_cnn", partial(heads.train_cnn, steps=10))
     plan = new_plan(candidates=4, initial=4, method="jvem", prototypes=2, delta=choose_delta("jvem"))
     root = make_paid_run(tmp_path / "run", plan)
     found = judge(root, world, "bundled", "cnn", "bundled+spectrum")
