@@ -173,5 +173,9 @@ def test_a_prompt_that_was_cut_is_told_in_the_log_and_in_a_header(caplog, cut):
         return await answering.answer(Request(scope, receive), work)
 
     headers = asyncio.run(scenario()).headers
-    logged = [vars(each)["cut_tokens"] for each in caplog.records if "longer than" in each.getMessage()]
+    logged = [
+        vars(each)["cut_tokens"]
+        for each in caplog.records
+        if "only a part of the prompt" in each.getMessage()
+    ]
     assert (headers.get("X-Prompt-Tokens-Cut"), logged) == (("3", [3]) if cut else (None, []))

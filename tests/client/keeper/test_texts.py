@@ -19,7 +19,7 @@ def test_texts_that_stand_there_twice_are_refused_whichever_are_drawn(tmp_path, 
     rows = [f"{label} {n},{label}" for n in range(9) for label in ("flu", "gout")]
     (tmp_path / "t.csv").write_text("\n".join(["text,label", "one,flu", "one,flu", *rows]))
     draw = {"subsample": 1, "shots": 1, "subsample_seed": seed, "domain": "notes", "out": tmp_path / "o"}
-    with pytest.raises(DataError, match="row 2 has the text of row 1; remove one"):
+    with pytest.raises(DataError, match="row 2 has the same text as row 1; remove one of them"):
         read_run(RunConfig.of({"private": str(tmp_path / "t.csv"), "dialect": "chat", **draw}))
 
 

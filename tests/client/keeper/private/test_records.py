@@ -131,7 +131,7 @@ def test_what_cannot_be_used_is_refused_by_place(tmp_path, rows, columns, compla
 
 def test_a_text_that_stands_there_twice_is_refused_unless_it_is_held_out(tmp_path):
     found = read_records(write(tmp_path / "t.csv", [*ROWS, {**ROWS[0], "text": "a bird "}]), Columns())
-    with pytest.raises(DataError, match="row 5 has the text of row 1; remove one"):
+    with pytest.raises(DataError, match="row 5 has the same text as row 1; remove one of them"):
         found.dataset(None)
     assert len(found.dataset(None, unique=False)) == 5
 
