@@ -47,7 +47,7 @@ def test_show_lists_every_run_with_its_unit_and_what_it_spent(alone, ledger):
     table = alone("budget", "show", "--ledger", ledger).stdout
     assert all(
         word in table
-        for word in ("Privacy ledger", "first", "second", "3 by patient", "replace-one", "1e-05")
+        for word in ("Privacy ledger", "first", "second", "3 (unit: patient)", "replace-one", "1e-05")
     )
     together = f"{epsilon([ONE, ONE, NOISE], 1e-5):.4f}"[:4]
     assert f"all runs together have spent epsilon {together}" in table
@@ -92,7 +92,7 @@ def test_an_export_overwrites_nothing(alone, ledger, tmp_path):
 def test_a_ledger_that_is_not_there_cannot_be_exported_and_is_not_made(alone, tmp_path):
     done = alone("budget", "export", "--ledger", tmp_path / "none.sqlite")
     assert done.returncode == 4
-    assert done.stderr.startswith("error: no ledger yet at")
+    assert done.stderr.startswith("error: there is no ledger yet at")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "none.sqlite").exists()
 

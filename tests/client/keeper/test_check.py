@@ -30,7 +30,7 @@ def test_a_folder_that_a_run_would_take_is_told_so_with_the_next_command(check, 
 
 
 def test_what_the_bundled_model_draws_is_told_before_it_is_asked_for_anything_else(check, folder):
-    known = "note: the bundled model can draw blood smear, blood cell, chest x-ray"
+    known = "note: the bundled model can draw only blood smear, blood cell, chest x-ray"
     assert known in check()[1]
     assert (
         "this model cannot draw 'histology'"

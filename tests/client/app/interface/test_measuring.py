@@ -22,8 +22,8 @@ def test_a_check_counts_units_and_says_what_a_run_would_refuse(private: Path, tm
     assert ("would be refused", "nothing") in found.rows
     refused = pcevolve.check(private, shots=30)
     assert not refused.fit
-    assert "--shots says 30" in refused.faults[0]
-    assert "--shots says 30" in repr(refused)
+    assert "--shots is 30" in refused.faults[0]
+    assert "--shots is 30" in repr(refused)
     assert refused._repr_html_().index("would refuse") < refused._repr_html_().index("<table>")
     assert not pcevolve.check(tmp_path / "none").fit
     with pytest.raises(pcevolve.UsageError, match=r"^shot: there is no such option"):
@@ -38,7 +38,7 @@ def test_a_check_writes_the_map_of_units_and_uses_it(private: Path, tmp_path: Pa
     written = tmp_path / "units.csv"
     found = pcevolve.check(private, shots=3, write_unit_map=written)
     assert "p0" in written.read_text()
-    assert found.warnings[0].startswith(f"{written} is written")
+    assert found.warnings[0].startswith(f"{written} was written")
 
 
 def test_texts_are_checked_by_their_dialect_or_as_a_table(tmp_path: Path):

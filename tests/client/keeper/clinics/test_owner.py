@@ -162,7 +162,7 @@ def test_the_front_cannot_agree_in_place_of_the_person(asked):
 def test_another_plan_than_was_agreed_to_is_refused(asked):
     own = next((asked.folder / "owner-0" / "ledger" / "joined").iterdir())
     (own / "agreed.json").write_text('{"plan": "another", "owner": 0}')
-    with pytest.raises(LedgerError, match="another plan of this run"):
+    with pytest.raises(LedgerError, match="a different plan from the one"):
         asked.make_owner(0).consider(messages.Consider())
 
 

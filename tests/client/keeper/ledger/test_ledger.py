@@ -66,7 +66,7 @@ def test_a_cap_holds_from_the_next_draw_on_and_every_cap_is_in_the_history(path)
     pay(mine, 1)
     LedgerBook(path).set_cap(Budget(Fraction(1), 1e-5))
     with pytest.raises(
-        BudgetError, match=r"this run would spend epsilon=1\.95\d+ on one image, whose .* is 1 "
+        BudgetError, match=r"this run would spend epsilon=1\.95\d+ on one image, and the .* is 1 "
     ):
         mine.pay(query(2), [ONE], never)
     LedgerBook(path).set_cap(Budget(Fraction(20), 1e-5))

@@ -66,7 +66,9 @@ def test_a_patient_with_new_images_is_the_same_patient(path):
     spend(path, "march", patients(p17=[b"1", b"2"], p18=[b"3"]), THREE, unit="patient")
     april = account(path, "april", patients(p17=[b"8", b"9"]), unit="patient")
     assert april.compute_spent_before() == 3
-    with pytest.raises(BudgetError, match=r"for the most exposed patient, .* would bring the sum to 6"):
+    with pytest.raises(
+        BudgetError, match=r"on the most exposed patient of these data, .* would bring the sum to 6"
+    ):
         april.require([THREE])
     account(path, "others", patients(p19=[b"5", b"6"]), unit="patient").require([THREE])
 

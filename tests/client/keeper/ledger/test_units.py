@@ -53,7 +53,7 @@ def test_units_that_cannot_be_told_apart_are_refused(path, units, fault):
 
 
 def test_no_unit_may_have_more_images_than_declared(path):
-    with pytest.raises(DataError, match=r"a patient has more images than data.unit_size 2 says"):
+    with pytest.raises(DataError, match=r"a patient has more images than data.unit_size 2 allows"):
         account(path, "a", PATIENTS, unit="patient", unit_size=2)
 
 

@@ -173,5 +173,5 @@ def test_a_list_has_at_most_a_hundred_thousand_secrets(tmp_path):
     assert len(read_secrets(path, 0.5)) == 100_000
     with path.open("a") as file:
         file.write("\nsecret 7\none more")
-    with pytest.raises(DataError, match="holds more than 100,000 secrets"):
+    with pytest.raises(DataError, match="contains more than 100,000 secrets"):
         read_secrets(path, 0.5)
