@@ -82,7 +82,7 @@ def make_padded_png() -> bytes:
 
 IMAGE = b'{"images":[{"image":%s,"seed":1},{"image":"AAAA","seed":2}],"cost":0}'
 DEEP = b"[" * 100_000 + b"]" * 100_000
-LONG = "contract|longer"
+LONG = "contract|larger"
 to64 = images.to_base64
 
 
@@ -99,7 +99,7 @@ NUMBERS: list[Case] = [
     case("no images", "first", change_count(lambda n: 0), "0 where|contract"),
     case("one image too few", "variation", change_count(lambda n: n - 1), "1 is withheld", over=True),
     fine("one image too many", "variation", change_count(lambda n: n + 1)),
-    case("10,000 images", "first", change_count(lambda n: 10_000), "longer than 1 MiB without its images"),
+    case("10,000 images", "first", change_count(lambda n: 10_000), "larger than 1 MiB without its images"),
 ]
 SPELLINGS: list[Case] = [
     fine(
@@ -146,7 +146,7 @@ SHAPES: list[Case] = [
         "a gzip bomb that nobody asked for",
         "first",
         says(lambda request: gzip.compress(b"")[:10] + pictures.bomb()[2:], "Content-Encoding: gzip"),
-        says="longer than 1 MiB",
+        says="larger than 1 MiB",
     ),
     Case(
         "honest, but zipped",

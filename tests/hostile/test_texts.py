@@ -34,7 +34,7 @@ def raw(content: bytes) -> Act:
     return says(lambda request: b'{"choices":[' + b",".join([one] * request.count) + b"]}")
 
 
-CUT = "longer than|no usable"
+CUT = "larger than|no usable"
 EVENTS = OK + b"Content-Type: text/event-stream\r\n\r\n"
 ENDLESS: list[Case] = [
     *(
@@ -45,7 +45,7 @@ ENDLESS: list[Case] = [
         "a text without end in chunks",
         "first",
         floods(send_chunked(b""), b"100000\r\n" + b"w" * 2**20 + b"\r\n"),
-        says="longer than",
+        says="larger than",
     ),
     Case("events without end in place of an answer", "variation", floods(EVENTS, STREAM * 2**10), says=CUT),
     Case("a text that drips", "first", drips(OK + b"\r\n" + HEAD), options=SLOW, says=NO_ANSWER),

@@ -215,7 +215,7 @@ def answer(count: int, length: int, prefix: str = "", escaped: bool = False) -> 
 
 @pytest.mark.parametrize("body", [b"[" + b"[]," * 2**20, b" " * 2**21, answer(3000, 1000)])
 def test_bulk_that_is_no_image_is_refused(body):
-    with pytest.raises(ProviderReplyError, match="longer than 1 MiB without its images"):
+    with pytest.raises(ProviderReplyError, match="larger than 1 MiB without its images"):
         require_mostly_images(body)
 
 
@@ -233,7 +233,7 @@ def test_an_image_in_any_spelling_of_base64_may_be_long(encode, prefix):
 
 def test_what_arrives_is_joined_up_to_its_bound_and_nothing_is_taken_beyond():
     parts = iter([b"ab"] * 100)
-    with pytest.raises(ProviderReplyError, match="is longer than"):
+    with pytest.raises(ProviderReplyError, match="is larger than"):
         join_bounded(parts, 5)
     assert len(list(parts)) == 97
     assert join_bounded([b"ab", b"cde"], 5) == b"abcde"

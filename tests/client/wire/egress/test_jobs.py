@@ -111,7 +111,7 @@ def of_submission(number: int, payload: object) -> Callable[[Outgoing], Incoming
 
 
 def too_large(request: Outgoing) -> Incoming:
-    raise ProviderReplyError("the API's answer is longer than 256 MiB")
+    raise ProviderReplyError("the API's answer is larger than 256 MiB")
 
 
 ID = name_of(2)
