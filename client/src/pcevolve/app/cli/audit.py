@@ -83,10 +83,9 @@ def audit(
 ) -> None:
     """Check from the record that nothing was sent without a reason, and that the dataset follows from the record.
 
-    Nothing but the run's folder is needed. Exit codes: 0 if all claims hold; 1 if a check fails, or if the run is
-    INSECURE; 2 if another version of pcevolve made the run; 8 if no check fails, but something was NOT CHECKED,
-    because the run's encoder, or the run whose release this run varies, is not available; 9 if no check fails, but
-    the run is UNFINISHED.
+    No private data are read. Exit codes: 0 if all claims hold; 1 if a check fails, or if the run is INSECURE; 2 if
+    another version of pcevolve made the run; 8 if no check fails, but something was NOT CHECKED, because the run's
+    encoder, or the run whose release this run varies, is not available; 9 if no check fails, but the run is UNFINISHED.
     """
     require_run(folder)
     leave_files([folder, capture, encoder_weights, *(sources or ())], [folder] * html)
