@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rich.console import Console
 
 from pcevolve.public.run import progress
-from pcevolve.public.run.progress import Audience, error_console, show_work, tell_training_time
+from pcevolve.public.run.progress import Audience, Progress, error_console, show_work, tell_training_time
 
 
 def test_a_log_is_told_a_share_and_no_count_and_no_time(monkeypatch, capsys):
@@ -44,3 +46,9 @@ def test_the_time_of_training_is_said_beforehand_in_words(capsys):
     assert capsys.readouterr().err == (
         "training classifiers will take less than a minute\ntraining classifiers will take about 3 min\n"
     )
+
+
+def test_the_time_left_is_that_of_the_images_that_are_missing_and_of_no_pace_there_is_none():
+    begun = Progress(images=40, total=100, iteration=1, iterations=2, epsilon=None)
+    assert begun.left == ""
+    assert replace(begun, seconds_per_image=6.0).left == "about 6 min"
