@@ -76,7 +76,7 @@ class Capacity:
     figures: tuple[Figure, ...]
 
     def as_json(self) -> dict[str, object]:
-        """Return the figures and derived ones, for a program."""
+        """Return the measured and the derived figures, for output as JSON."""
         made = max(each.images_per_second for each in self.figures if each.verb == "text-to-image")
         return asdict(self) | {
             "lone_image_seconds": self.figures[0].seconds,

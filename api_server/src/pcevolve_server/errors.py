@@ -127,7 +127,7 @@ class HostError(RequestError):
 
 
 class BusyError(RequestError):
-    """The queue is full, or the memory for request bodies."""
+    """The queue or the memory for request bodies is full."""
 
     status, type, default_code = 429, "rate_limit_error", "queue_full"
 

@@ -12,11 +12,11 @@ from pcevolve_shared.wire import ModelInfo, Pipeline
 
 _LOADING_RETRY_SECONDS = 5
 _ENDING_SECONDS = 2.5
-"""Time before the shutdown deadline when requests are refused. A cluster needs two seconds to end."""
+"""Seconds from refusing the remaining requests to the shutdown deadline. A cluster needs two seconds to end."""
 
 
 class Host:
-    """Owns the engine and the queue before it."""
+    """Owns the engine and the queue in front of the engine."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Host:
 
     @property
     def batcher(self) -> Batcher:
-        """The queue before the model.
+        """The queue in front of the model.
 
         Raises:
             NotReadyError: There is no model.

@@ -24,7 +24,7 @@ _LAST_SECONDS = 1.0  # at the end of the process
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats the server's own records in full. Of a library's record, it prints only logger, level and position."""
+    """Formats the server's own records in full. For a library's record, it prints only logger, level, position."""
 
     def format(self, record: logging.LogRecord) -> str:
         return json.dumps(self.entry(record), default=str)

@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 _MIB = 2**20
 _GPU_DRIVERS = ("nvidiactl", "kfd", "dxg")
-"""Files in /dev of three drivers: NVIDIA's, AMD's, and Windows's for its Linux."""
+"""Device files of three drivers: NVIDIA's, AMD's, and Windows's for its Linux."""
 
 
 def load_models(
@@ -42,7 +42,7 @@ def load_models(
     """Load several models.
 
     Args:
-        memory_mib: Most memory of the loaded models. 0: no limit.
+        memory_mib: Largest memory of all loaded models together, in MiB. 0: no limit.
 
     Raises:
         ModelLoadError: A model cannot be loaded. The message has its name and the next step.
@@ -61,7 +61,7 @@ def load_models(
 
 
 class TriedLoad:
-    """Loads a model, and tries it the first time. A model too large for its device is moved there in parts."""
+    """Loads a model, and tries it out the first time. A model too large for its device is moved there in parts."""
 
     def __init__(self, settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) -> None:
         self._settings, self._stopping = settings, stopping
@@ -144,7 +144,7 @@ class ModelDescription:
     """A model's description for callers and the queue, whether the model is in memory or not.
 
     Attributes:
-        info: The model's abilities, with the most pixels of a run and of an image on its device.
+        info: The model's abilities, and the largest number of pixels in a run and in an image on its device.
         bit_exact_batch_size: See ``Loaded``.
         fixed_cost_batches: See ``Loaded``.
     """
@@ -162,7 +162,7 @@ class ModelDescription:
         return cls(info, trial.bit_exact_batch_size, model.fixed_cost_batches)
 
     def within(self, batch_pixels: int | None = None, max_pixels: int | None = None) -> ModelDescription:
-        """Return the description with limits that are no higher than these."""
+        """Return the description with its limits lowered to these values if they were higher or unset."""
         changes = {
             name: bound if before is None else min(before, bound)
             for name, before, bound in (
@@ -252,7 +252,7 @@ class ModelCache:
         return made
 
     def _attempt(self, model: Model, works: Sequence[Work], is_cancelled: IsCancelled) -> list[Made] | None:
-        """Return a model's results. If memory was too small, release it and return None; no frame is kept."""
+        """Return a model's outputs, or None if the memory was too small. No frame of the failed call is kept."""
         try:
             return perform(model, works, is_cancelled)
         except Exception as error:
@@ -267,10 +267,10 @@ class ModelCache:
         return max(1, most // recipe.pixels)
 
     def _lower_bound(self, name: str, works: Sequence[Work]) -> None:
-        """Lower the limit after works did not fit together. Texts, which have any length, do not change it.
+        """Lower the limit after tasks did not fit in one run. Texts, which have any length, do not change it.
 
         Raises:
-            MemoryExceededError: There was only one work.
+            MemoryExceededError: There was only one task.
         """
         recipe, described = works[0].recipe, self._described[name]
         pixels = recipe.pixels if isinstance(recipe, Recipe) else 0

@@ -52,7 +52,7 @@ def cpu_dtype(wanted: Precision) -> torch.dtype:
 
 
 def find_device(name: str) -> torch.device:
-    """Return the device of a name. ``auto`` means the best device.
+    """Return the device that a name denotes. ``auto`` denotes the best device.
 
     Raises:
         ModelLoadError: There is no such device.
@@ -108,7 +108,7 @@ def quieten(*more: ModuleType) -> None:
     """Stop the libraries from quoting prompts in warnings, and from drawing progress bars into the JSON log.
 
     Args:
-        more: ``logging`` modules of other libraries, with the functions of transformers' module.
+        more: ``logging`` modules of other libraries. They have the same functions as the module of transformers.
     """
     for log in (transformers.utils.logging, *more):
         log.set_verbosity_error()
@@ -132,7 +132,7 @@ class Interrupter:
         """Check ``is_cancelled`` in the with block.
 
         Args:
-            slow: Whether one attention may take many seconds. In that case, it is also checked within attention.
+            slow: Whether one attention may take many seconds. If so, cancellation is also checked within attention.
 
         Raises:
             AbandonedError: The run was cancelled. Raised inside the running network.
@@ -151,7 +151,10 @@ class Interrupter:
 
 
 _QUERIES: Final = 2048
-"""Queries of attention at a time. A multiple of the PyTorch kernel's block, so that the result has the same bits."""
+"""Number of queries in a part of an attention.
+
+It is a multiple of the block of PyTorch's kernel, so that the result has the same bits as in one part.
+"""
 _SDPA_ARGUMENTS: Final = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
 
 

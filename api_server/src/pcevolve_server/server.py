@@ -25,11 +25,11 @@ logger = logging.getLogger(__name__)
 
 _KEEP_ALIVE_SECONDS = 75
 _FAILING_SECONDS = 5.0
-"""Time to answer waiting callers after the model failed. Then the process's supervisor restarts it."""
+"""Time for answers to waiting callers after the model failed. After this time the process ends."""
 _STALL_SECONDS = 60.0
 """Time without any progress after which the kernel closes a connection. A slow peer keeps its connection."""
 _BACKLOG = 128
-"""Connections that wait to be accepted. asyncio accepts all of them at once, before any is counted."""
+"""Largest number of connections waiting to be accepted. asyncio accepts all of them at once, before one is counted."""
 
 
 class _Server(uvicorn.Server):

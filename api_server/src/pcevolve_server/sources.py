@@ -113,7 +113,7 @@ def library_folder(name: str) -> Path:
 
 
 def locate(name: str) -> str:
-    """Return the directory, checkpoint or hub id behind a name from the command line.
+    """Return the directory, checkpoint or hub id that a name from the command line denotes.
 
     Raises:
         ModelLoadError: The name can only be a directory or a file, and neither exists.

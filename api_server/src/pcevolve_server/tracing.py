@@ -51,7 +51,7 @@ def configure() -> None:
 
 
 def open_span(name: str) -> AbstractContextManager[Span]:
-    """Return a span of a part of the current request, without errors, which may quote the caller."""
+    """Return a span for a part of the current request. It records no errors, because errors may quote the caller."""
     return _tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False)
 
 
@@ -101,7 +101,7 @@ def trace_request(scope: Scope) -> Iterator[None]:
             yield
         finally:
             method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
-            # The route's template, never the path itself, because a path is a caller's text.
+            # The route's template is recorded, never the path itself, because a path is a caller's text.
             route, status = (
                 getattr(scope.get("route"), "path", "unmatched"),
                 scope["state"].get("status", _FAILED),

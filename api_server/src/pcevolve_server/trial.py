@@ -27,7 +27,7 @@ class TrialResult:
 
     Attributes:
         batch_pixels: Largest number of pixels of a run for which the device has memory. None for texts.
-        exact: How exactly the same request is repeated.
+        exact: How exactly a repeated request gives the same output.
         bit_exact_batch_size: The model's own value, unless the trial found a difference.
     """
 
@@ -116,13 +116,13 @@ def _fits(model: Model, images: int) -> bool:
 def find_exactness(
     model: Model, batching: Batching, images: int, least: Sequence[tuple[Work, object]]
 ) -> tuple[Exactness, int]:
-    """Return how exactly the same request is repeated, and how many tasks may share a run for that.
+    """Return how exactly a repeated request gives the same output, and how many tasks may share a run.
 
-    Each kind of output is made alone, together and once more, on this device and with these settings. The results are
-    compared bit for bit.
+    Unless batching is ``merge``, each kind of output is made alone and in batches, on this device and with these
+    settings. If batches give other bits or are not possible, each output of ``least`` is made alone once more.
 
     Args:
-        least: Works, and their results.
+        least: One task for each kind of output, and the output that was made for it alone.
     """
     if batching is Batching.MERGE:
         return "merged", model.bit_exact_batch_size

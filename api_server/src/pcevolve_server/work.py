@@ -52,7 +52,7 @@ class Recipe:
 
     @property
     def cost(self) -> int:
-        """Cost of an image in the queue: its pixels, times about the number of runs of the denoiser."""
+        """Cost of an image in the queue: its pixels, times the approximate number of the denoiser's runs."""
         return self.pixels * max(1, math.ceil(self.steps * (1 if self.strength is None else self.strength)))
 
 
@@ -98,7 +98,7 @@ class Picture:
             try.
         cut_tokens: Tokens of the prompt that the text encoder does not read. They are dropped from its end.
         refused: Number of tries that the safety checker refused.
-        seconds: Its share of the seconds of each stage of its run. Empty if stages are not measured.
+        seconds: For each stage of the run, this task's share of the seconds. Empty if stages are not measured.
     """
 
     made: Image.Image | NDArray[np.uint8] | None
@@ -108,7 +108,7 @@ class Picture:
 
     @property
     def image(self) -> Image.Image | None:
-        """The image. Pixels are converted on request, and meanwhile the model's thread can run the next batch."""
+        """The image. Pixels are converted only here, so that the model's thread can run the next batch meanwhile."""
         if self.made is None or isinstance(self.made, Image.Image):
             return self.made
         return Image.fromarray(self.made)
@@ -130,7 +130,10 @@ class Loaded(Protocol):
 
     @property
     def bit_exact_batch_size(self) -> int:
-        """Up to this many tasks can run together without changing each other's bits. It is 1 if they always do."""
+        """Largest number of tasks that can run together without changing a bit of each other's outputs.
+
+        1 if a task always changes the outputs of others.
+        """
 
     @property
     def fixed_cost_batches(self) -> bool:
@@ -192,7 +195,7 @@ class TextRecipe:
 
     @property
     def cost(self) -> int:
-        """Most cost of a completion, as in ``Recipe.cost``. A token costs a step of an image of 64 x 64 pixels."""
+        """Largest cost of a completion, as in ``Recipe.cost``. A token costs a step of an image of 64 x 64 pixels."""
         return self.tokens * 64 * 64
 
 
@@ -221,7 +224,7 @@ class Completion:
         prompt_tokens: Number of tokens read.
         tokens: Number of tokens written.
         cut_tokens: Number of tokens dropped from the prompt's beginning, because they exceed the model's context.
-        seconds: Its share of the seconds of each stage of its run.
+        seconds: For each stage of the run, this task's share of the seconds.
     """
 
     text: str = field(repr=False)

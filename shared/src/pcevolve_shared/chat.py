@@ -122,7 +122,7 @@ class Delta(WireModel):
 
 
 class ChunkChoice(WireModel):
-    """The part of a completion that is in a chunk."""
+    """The part of a completion that a chunk contains."""
 
     index: _Count
     delta: Delta

@@ -131,7 +131,7 @@ def encode(
     Args:
         image: Any image. It is converted to RGB.
         output_format: The file's format.
-        fast: Compress a PNG by its runs alone. This takes a third of the time, and colour images are not larger.
+        fast: Compress a PNG by run lengths alone. This takes a third of the time, and colour images are not larger.
     """
     buffer = io.BytesIO()
     clean = _clean(image.convert("RGB"))

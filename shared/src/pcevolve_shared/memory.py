@@ -7,7 +7,7 @@ from functools import cache
 
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt, as malloc.h has them
 _KEPT_BLOCK, _KEPT_FREE = 32 * 2**20, 2**30
-"""In bytes: the largest block that stays in the heap, and the free memory that one run leaves to the next."""
+"""Bytes of the largest block that stays in the heap, and of the free memory that is kept for the next run."""
 
 
 @cache

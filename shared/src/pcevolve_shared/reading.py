@@ -23,7 +23,7 @@ def open_file(path: Path, most: int) -> BinaryIO:
 
     Args:
         path: The file. A link is followed.
-        most: Bytes that the file may have now. The reader must bound a file that grows.
+        most: Largest size of the file when it is opened, in bytes. The caller bounds its reads, as the file may grow.
 
     Raises:
         OSError: The path is a pipe, a device or a folder, or the file is larger or cannot be opened.
@@ -62,7 +62,7 @@ def read_file(path: Path, most: int) -> bytes:
 
 
 class BoundedLines:
-    """The lines of a text file. Limits the characters of a record, which may have many lines.
+    """The lines of a text file. The number of characters of a record, which may have many lines, is limited.
 
     Attributes:
         left: Characters that the record may still have. The caller resets it before each record.
@@ -93,7 +93,7 @@ def parse_json(text: str | bytes, **hooks: Any) -> Any:  # noqa: ANN401 - any JS
     """Return the value of a JSON text. Raise only ``ValueError``.
 
     Args:
-        text: The text. The caller bounds its length, because a value may take thirty times its memory.
+        text: The text. The caller bounds its length, because a value may take thirty times the memory of its text.
         hooks: See ``json.loads``.
 
     Raises:

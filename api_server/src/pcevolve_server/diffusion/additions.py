@@ -187,7 +187,7 @@ def _require_fit(found: dict[str, Tensor], pipeline: DiffusionPipeline) -> None:
 
 
 def _write_out(_: DiffusionPipeline, prompt: str, tokenizer: Any) -> str:  # noqa: ANN401
-    """Replace each added word by its tokens, in upper or lower case. If words overlap, the longest is replaced.
+    """Replace each added word, in upper or lower case, by its tokens. If words overlap, the longest is replaced.
 
     Then the tokenizer reads each vector. The library's own method is not used: it knows one spelling only, and
     replaces words within earlier replacements in an order that differs between processes.
@@ -201,7 +201,7 @@ TextualInversionLoaderMixin._maybe_convert_prompt = _write_out
 
 
 def _vectors(file: Path) -> dict[str, Any]:
-    """Return a file's vectors by the suffix of their encoder's name. The key ``word`` has the file's own word, if any.
+    """Map the suffix of each encoder's name to its vectors in a file. The key ``word`` has the file's own word, if any.
 
     Raises:
         ValueError: The kind of file is unknown.
@@ -327,8 +327,8 @@ def _load_image_encoder(source: str, subfolder: str, dtype: torch.dtype, setting
 def _place(settings: ModelSettings, xl: bool) -> tuple[str, str, str]:
     """Return source, subfolder and weight file of an adapter: a weight file, a directory or a hub id.
 
-    Beside a weight file is its folder ``image_encoder``. A directory contains both, or has the layout of the
-    authors' hub repository.
+    If the source is a weight file, the folder ``image_encoder`` is beside it. A directory contains both, or has the
+    layout of the authors' hub repository.
     """
     place = Path(settings.adapter).expanduser()
     if place.is_file():

@@ -33,7 +33,10 @@ from pcevolve_server.diffusion.numerics import convert
 IMAGES: Final = 32
 """Largest number of images in a piece for the denoiser."""
 PADDED: Final = 16
-"""Images in a piece if all pieces have one size, either because sizes disagree or because the network is compiled."""
+"""Number of images in a piece if all pieces have one size.
+
+All pieces have one size if results of different sizes disagree, or if the network is compiled.
+"""
 _DECODED: Final = 8
 """Largest number of images in a piece for the decoder. Larger pieces are no faster."""
 _PIECE_PIXELS: Final = 8192
@@ -146,7 +149,7 @@ class Pieces:
 
     @property
     def padded(self) -> bool:
-        """True if a single image is padded, for a shape that was run or is fixed."""
+        """True if a single image is padded for any shape that has been run or is fixed."""
         known = [(key[1], sizes) for found in (self._fixed, self._agreeing) for key, sizes in found.items()]
         return any(sizes[0] != each for each, sizes in known)
 
@@ -278,21 +281,22 @@ class _Convolution:
 
 
 _LEAST_ROWS, _LEAST_ROWS_ROUNDED = 4, 32
-"""Smallest number of rows of a product: in general, and for coarse types.
+"""Smallest number of rows of a product in float32, and in types with coarser rounding.
 
-In coarse types, another kernel's sums differ in one of a million values.
+In coarser types, the kernel for fewer rows gives sums of which one in a million differs.
 """
 _WIDE, _ROWS_OF_WIDE = 256, 128
-"""Beyond this many columns, kernels for matrix units (AMX) split a row's sum according to the number of rows.
+"""Largest number of columns of an ordinary product, and the number of rows of every wider product.
 
-A test with random values hardly finds the few values that differ. The number of rows is therefore constant.
+In wider products, kernels for matrix units (AMX) split a row's sum according to the number of rows. A test with random
+values rarely finds the few values that differ. The number of rows is therefore constant.
 """
 
 
 def _multiply(module: nn.Linear, given: Tensor) -> Tensor:
     """Multiply like the module's ``forward``, after padding with rows of zeros.
 
-    The rows are padded to the smallest number allowed or, if they are wide, to a multiple of ``_ROWS_OF_WIDE``.
+    Padding brings the number of rows to the smallest allowed, or for wide rows to a multiple of ``_ROWS_OF_WIDE``.
     """
     rows, is_rounded = given.numel() // given.shape[-1], given.dtype != torch.float32
     is_wide = is_rounded and given.shape[-1] > _WIDE

@@ -55,7 +55,7 @@ class ClassConditionalGenerator:
 
     Attributes:
         scheduler: Only copied, never run.
-        denoiser: On its device.
+        denoiser: The network, on its device.
         labels: Number of each class by the class's name in lower case. Empty for models without classes.
         classes: Number of classes.
         shape: Channels, height and width of the denoised tensor.

@@ -92,7 +92,7 @@ def _count_tokens(pipeline: DiffusionPipeline, tokenizer: Any, prompt: str) -> i
 
 
 _MOST_BYTES: Final = 64 * 2**20
-"""Bytes for the prompts, and as many for the images.
+"""Size in bytes of each of two caches: for prompts, and for images.
 
 They suffice for 280 prompts of Stable Diffusion 1.5 or 15 of Flux, and for 170 images of 512 x 512 pixels.
 """
@@ -169,7 +169,7 @@ class ImageEncodings:
         self._callers = deque(callers)
 
     def _encode_once(self, x: Tensor, return_dict: bool = True) -> AutoencoderKLOutput | tuple[Any]:
-        # Encode a copy, because an image's position in memory must not change a bit.
+        # Encode a copy, because an image's position in memory must not change a bit of the encoding.
         def encode() -> AutoencoderKLOutput:
             return self._encode(x.clone())
 

@@ -42,7 +42,7 @@ from pcevolve_shared.wire import ModelInfo
 
 ENCODE, DENOISE, DECODE = "encode", "denoise", "decode"
 _SLOW_PIXELS = 768 * 768
-"""Pixels of an image whose attention takes a processor seconds."""
+"""Number of pixels of an image beyond which one attention takes a processor seconds."""
 
 
 class Stages:
@@ -222,7 +222,7 @@ class DiffusionGenerator:
             # In half precision a large model may overflow. Its image would be black, without an error.
             if not (self.stages.finite and torch.isfinite(made).all()):
                 raise NotFiniteError
-            # Rounded, because truncation would make every image half a level darker.
+            # Values are rounded, because truncation would make every image half a level darker.
             return np.asarray((made * 255).round().to(torch.uint8).permute(0, 2, 3, 1).cpu())
 
     def _prompts(self, tasks: Sequence[Task]) -> dict[str, Any]:
@@ -283,7 +283,10 @@ class EditGenerator(DiffusionGenerator):
         )
 
     def _arguments(self, recipe: Recipe) -> dict[str, Any]:
-        """Return the steps. For Kontext, add the requested size, which it would change to about a million pixels."""
+        """Return the steps as an argument of the pipeline's call.
+
+        For Kontext, add the requested size. Kontext would otherwise change the size to about a million pixels.
+        """
         sized = {"max_area": recipe.width * recipe.height, "_auto_resize": False}
         return {"num_inference_steps": recipe.steps} | {
             name: value for name, value in sized.items() if traits.takes(self.text_to_image, name)

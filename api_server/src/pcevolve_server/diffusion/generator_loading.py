@@ -137,7 +137,7 @@ def load(settings: ModelSettings) -> Generator:
     logger.info(
         "model loaded", extra={"model": generator.info.id, "device": str(device), "precision": computes}
     )
-    # Outermost, so that every image from any pipeline is checked.
+    # The safety checker wraps the whole generator, so that every image from any pipeline is checked.
     return generator if checker is None else SafeGenerator(generator, checker, settings.safety_retries)
 
 

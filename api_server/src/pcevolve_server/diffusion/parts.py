@@ -54,7 +54,8 @@ def find_fault(folder: Path, pipeline: DiffusionPipeline, said: Iterable[str]) -
 
     Args:
         folder: The folder of the model, or of its configuration.
-        said: The messages of ``transformers.modeling_utils`` during loading, which alone report on its networks.
+        said: Messages that ``transformers.modeling_utils`` logged during loading. Only they report missing weights of
+            transformers' networks.
     """
     for told in said:
         if lacking := _MISSING.search(told):

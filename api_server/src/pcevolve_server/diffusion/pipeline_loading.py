@@ -77,7 +77,7 @@ def find(settings: ModelSettings) -> Source:
 
 
 def _unfit(source: Source) -> str | None:
-    """Return the reason why a model cannot be served, as far as its index shows."""
+    """Return a reason, found in a model's index, why the model cannot be served. None: the index shows no reason."""
     without_first = source.index.get("text_encoder") == [None, None] and family_of(source.kind).encoders > 1
     if source.index.get("requires_aesthetics_score") or without_first:
         return "it is a refiner, which only finishes images that a base model began: serve the base model"
@@ -250,7 +250,9 @@ _DENOISERS: Final = ("model.diffusion_model.", "double_blocks.", "joint_blocks."
 
 
 def _configuration(file: Path, settings: ModelSettings) -> str:
-    """Return the directory with a checkpoint's configuration: a directory with its name beside it, or the hub's.
+    """Return the directory with a checkpoint's configuration.
+
+    This is the directory of the checkpoint's name beside the checkpoint, or otherwise the hub's for such models.
 
     Raises:
         ModelLoadError: There is no such directory, or the file is not a checkpoint of a whole model.

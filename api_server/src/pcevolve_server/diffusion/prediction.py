@@ -23,7 +23,10 @@ _NOISE, _VELOCITY = "epsilon", "v_prediction"
 _OTHER_LEVELS: Final = ("edm_vpred.", "edm_mean", "edm_std")
 """Tensors of models with other noise levels (CosXL, Playground 2.5). This server would draw noise with them."""
 _SAME: Final = 0.7
-"""Least correlation between pure noise and the prediction for it: about 1 for noise, about 0 for velocities."""
+"""Smallest correlation between pure noise and its prediction at which the UNet is taken to predict noise.
+
+The correlation is about 1 for noise, and about 0 for velocities.
+"""
 
 _SIDE_OF_VELOCITIES, _SIDE_OF_NOISE = 96, 64
 """Side of the latents with which Stable Diffusion 2 was trained, for each kind."""
@@ -32,7 +35,7 @@ _SIDE: Final = 32
 
 
 def set_prediction_type(pipeline: DiffusionPipeline, names: Collection[str]) -> None:
-    """Set a pipeline's scheduler to the kind of prediction of its UNet, by the file's tensors or a test of the UNet.
+    """Set a pipeline's scheduler to the kind of prediction that the file's tensors, or a test of the UNet, show.
 
     Args:
         names: Names of the tensors in the file.

@@ -34,7 +34,7 @@ class SafeGenerator:
 
     @property
     def bit_exact_batch_size(self) -> int:
-        """The model's own number, because each image is checked alone."""
+        """The model's own batch size, because each image is checked alone."""
         return self._inner.bit_exact_batch_size
 
     @property
@@ -42,7 +42,7 @@ class SafeGenerator:
         return self._inner.fixed_cost_batches
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make pictures by the kind of their recipe. A picture that was flagged on every try has no image."""
+        """Make new pictures or variations, as their recipe requires. A picture flagged on every try has no image."""
         pictures = [Picture(None) for _ in tasks]
         # Only flagged images are drawn again, each try with a new seed. The other images must not change.
         open_places = list(range(len(tasks)))

@@ -146,7 +146,7 @@ def check(scheduler: SchedulerMixin) -> None:
     """Refuse a scheduler that :func:`begin_at` does not support, or whose noise does not depend on the seed.
 
     Raises:
-        ModelLoadError: The scheduler is such a scheduler. The message names it.
+        ModelLoadError: The scheduler is refused. The message names it.
     """
     name = type(scheduler).__name__
     if not is_discrete(scheduler) and not isinstance(scheduler, FlowMatchEulerDiscreteScheduler):
@@ -159,9 +159,9 @@ def check(scheduler: SchedulerMixin) -> None:
 def begin_at_first_level(scheduler: SchedulerMixin) -> SchedulerMixin:
     """Make a scheduler's runs begin at their first level, and an ancestral scheduler's runs reach each next level.
 
-    If the first two levels round to one timestep, the library takes the second, and runs past the last. For a step
-    from a level such as 20,000 down to 1 in single precision, the library computes noise of a little more than
-    the new level, and takes the root of a negative number.
+    If the first two levels round to one timestep, the library begins at the second level, and runs past the last level.
+    For a step from a level such as 20,000 down to 1 in single precision, the library computes noise of a little more
+    than the new level, and takes the root of a negative number.
     """
     set_timesteps = scheduler.set_timesteps
 

@@ -1,7 +1,7 @@
 """Traits of a loaded pipeline: abilities of its class, recommended settings, and its description for callers.
 
 Sources of schedulers: Lu et al. 2022, "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic
-Models" (arXiv 2211.01095). The second order needs 20 to 25 steps for a result that takes DDIM, Euler and PNDM
+Models" (arXiv 2211.01095). The second-order solver needs 20 to 25 steps for a result that takes DDIM, Euler and PNDM
 50 steps. This holds with the noise levels of Karras et al. 2022 (arXiv 2206.00364), and not without them
 (``benchmarks/solvers/known.py``).
 """
@@ -87,7 +87,7 @@ def solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
     """Return the name of a model's recommended scheduler. None: the model's own.
 
     Few-step models were distilled for their own scheduler. Models with a "trailing" schedule, which begins at pure
-    noise, most likely were, too. The second order needs a logarithm that does not exist for a schedule without a
+    noise, most likely were, too. The second-order solver needs a logarithm that does not exist for a schedule without a
     signal at its end.
     """
     own = pipeline.scheduler
@@ -195,7 +195,10 @@ def scheduler_names(pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> t
 
 
 def size_multiple(pipeline: DiffusionPipeline) -> int:
-    """Return the factor of all sides: the autoencoder's factor, times a transformer's patch size."""
+    """Return the number of pixels of which width and height must be multiples.
+
+    It is the autoencoder's factor, times a transformer's patch size.
+    """
     factor: int = pipeline.vae_scale_factor
     patches: int = denoiser(pipeline).config.get("patch_size") or 1
     packed: int = (
@@ -205,7 +208,7 @@ def size_multiple(pipeline: DiffusionPipeline) -> int:
 
 
 _MEGAPIXEL_LATENTS: Final = 128
-"""Latents on a side of models without another size. All of these models draw about a megapixel."""
+"""Side of the latents for models that state no size. All of these models draw about a megapixel."""
 
 
 def base_resolution(pipeline: DiffusionPipeline) -> Resolution:

@@ -61,7 +61,7 @@ async def finish(
         stall_seconds: Without a sign of life for this long, the wait ends. 0: never.
 
     Raises:
-        EngineLostError: There was no sign of life for so long. A device that hangs does not recover.
+        EngineLostError: There was no sign of life for ``stall_seconds``. A device that hangs does not recover.
     """
     running = asyncio.ensure_future(_wait_alive(work, pulse, stall_seconds))
     try:

@@ -47,7 +47,10 @@ def share_cores(settings: Settings, replicas: int = 0) -> Settings:
 
 
 def list_loads(settings: Settings, devices: Sequence[str]) -> list[Load]:
-    """Return the models of each replica, on the devices in turn. Without devices, use the device of the settings."""
+    """Return a loader of the models for each replica.
+
+    The devices are assigned to the replicas in turn. Without devices, the device of the settings is used.
+    """
     shared = share_cores(settings, len(devices))
     loads: list[Load] = []
     for number in range(shared.replicas):

@@ -44,7 +44,7 @@ def opening(loads: Sequence[Load], stall_seconds: float) -> Opening:
 
 
 class ProcessEngine:
-    """Equal processes.
+    """Several processes, each with its own copy of the models.
 
     A process that dies is replaced. Its batch runs again, because results depend on the tasks alone.
     """
@@ -91,7 +91,7 @@ class ProcessEngine:
     async def close(self) -> None:
         for replica in list(self._all):
             self._end(replica)
-        # Not waited for: a thread that reads from a dead child's pipe ends with the pipe.
+        # The threads are not waited for. A thread that reads from a dead child's pipe ends with the pipe.
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _open(self, load: Load) -> ReplicaProcess:
@@ -106,8 +106,8 @@ class ProcessEngine:
 
     async def _replace(self, dead: ReplicaProcess, error: Exception) -> ReplicaProcess:
         logger.warning("a replica died; it is replaced", extra={"error": type(error).__name__})
-        # Closed first: a process that hangs holds its device's memory, and the thread that waits for its
-        # answer.
+        # The dead replica is closed first. A process that hangs holds its device's memory, and the thread that waits
+        # for its answer.
         await asyncio.to_thread(dead.close)
         try:
             replica = await self._open(dead.load)

@@ -92,7 +92,7 @@ class ReplicaProcess:
     def give_up(self) -> None:
         """End the run after the model's current step."""
         with contextlib.suppress(OSError):
-            # By number, because a late call for an earlier run must not end the next run.
+            # The run is ended by its number, because a late call for an earlier run must not end the next run.
             self._endings.send(self._runs)
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ def _live(load: Load, pipe: Connection, endings: Connection, beat: Any, level: i
     for number in (signal.SIGINT, signal.SIGTERM):  # may go to the whole group; the server says when to end
         signal.signal(number, signal.SIG_IGN)
     logs.configure(logging.getLevelName(level))
-    # The model has a second thread, because signals and the pipe of endings belong to the main thread.
+    # The model runs on a second thread. The main thread receives signals and waits for tasks.
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as thread:
         loading = thread.submit(load)
         if (failure := loading.exception()) is not None:
@@ -159,8 +159,8 @@ def _live(load: Load, pipe: Connection, endings: Connection, beat: Any, level: i
                 failure = made.exception()
                 outcome = made.result() if failure is None else _portable_error(failure, GenerationError)
                 pipe.send((outcome, cache.descriptions))
-    # After all other work that multiprocessing does at exit. Python would need another 1.5 seconds to unload
-    # torch.
+    # The process ends here, after all other work that multiprocessing does at exit. Python would need another 1.5
+    # seconds to unload torch.
     util.Finalize(None, os._exit, args=(0,), exitpriority=_LAST)
 
 

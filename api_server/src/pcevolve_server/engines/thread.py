@@ -39,7 +39,7 @@ class ThreadEngine:
     """Models and their thread.
 
     Attributes:
-        lost: The error for which nothing can run any more. None while models can run.
+        lost: The error after which no model can run any more. None while models can run.
     """
 
     replicas = 1

@@ -39,7 +39,7 @@ from pcevolve_shared.wire import ModelInfo
 
 _MAX_REPORTED_ERRORS = 8
 _MAX_FIELD_CHARS = 64
-# FastAPI's own spans and logs would contain paths, queries and exceptions' messages. tracing.py has the server's.
+# FastAPI's own spans and logs would contain paths, queries and exceptions' messages. tracing.py has the server's own.
 _NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 _HANDLED = (RequestError, RequestValidationError, HTTPException, Exception)
 

@@ -61,7 +61,7 @@ class _Held:
 
     def __init__(self, memory: BodyMemory, most_bytes: int) -> None:
         self._memory, self._most_bytes, self._count = memory, most_bytes, 0
-        # A bytearray: with one byte at a time, a list of parts would take forty times the counted memory.
+        # If a body arrives byte by byte, a list of parts would take forty times the counted memory.
         self._buffer = bytearray()
 
     def __len__(self) -> int:
@@ -112,7 +112,7 @@ class Bounded:
     Attributes:
         app: The app that serves the request.
         memory: Shared by all requests.
-        seconds: Time for a body. Each 64 KiB add one second.
+        seconds: Longest time for a body to arrive. Each 64 KiB add one second.
     """
 
     app: ASGIApp

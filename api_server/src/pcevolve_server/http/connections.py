@@ -14,8 +14,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from pcevolve_server.errors import CrowdedError
 from pcevolve_server.http.middleware import raw_response
 
-# Bytes parsed at a time: 4 KiB of a body in chunks of one byte take 5 ms. Bytes that arrive with a head are
-# parsed before the app can refuse the sender.
+# Numbers of bytes parsed at a time. Parsing 4 KiB of a body in chunks of one byte takes 5 ms. Bytes that arrive with a
+# head are parsed before the app can refuse the sender.
 _READ_BYTES_OF_HEAD = 4 * 2**10
 _READ_BYTES = 16 * 2**10
 _LINGER_SECONDS = 5.0
@@ -23,10 +23,11 @@ _RETRY_SECONDS = 5
 
 
 class _Lingering:
-    """An asyncio transport that ends in such a way that a peer that is still sending gets the answer.
+    """An asyncio transport that can be closed without losing the answer to a peer that is still sending.
 
-    If the transport is closed while a body still arrives, it sends its end. For some seconds it then receives and
-    drops the rest. With an immediate close, the kernel would reset the connection and drop the answer.
+    If the transport is closed while a body still arrives, it first closes only its sending side. For some seconds it
+    then receives and drops the rest of the body. With an immediate close, the kernel would reset the connection and
+    drop the answer.
 
     uvicorn writes head and body of an answer separately. This transport sends them with one system call.
     """
@@ -72,7 +73,7 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
 
     Attributes:
         max_connections: Largest number of open connections.
-        header_seconds: From a connection's start, or a later request's first byte, to the end of the head.
+        header_seconds: Longest time from a connection's start, or a later request's first byte, to the end of the head.
     """
 
     max_connections: ClassVar[int]

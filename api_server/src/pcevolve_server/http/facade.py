@@ -124,7 +124,7 @@ def _refuse_streaming(fields: GenerationFields) -> None:
 
 def _native(fields: BaseModel) -> dict[str, Any]:
     """Return the given fields under their native names. Absent fields stay absent."""
-    # Only given fields, so that the native request's own defaults apply to the rest.
+    # Only given fields are passed on, so that the native request's own defaults apply to the rest.
     given = fields.model_dump(include=fields.model_fields_set, exclude_none=True)
     return {_NATIVE.get(name, name): value for name, value in given.items() if name in (*_SHARED, *_NATIVE)}
 
@@ -182,7 +182,7 @@ def parse_form(content_type: str, body: bytes) -> dict[str, bytes]:
     kind = _KIND.fullmatch(content_type.strip())
     if kind is None:
         raise InvalidRequestError("the body is not multipart/form-data with a boundary")
-    # One part more than allowed, so that too many parts are noticed without splitting the whole body.
+    # Split off one part more than allowed, so that too many parts are noticed without splitting the whole body.
     pieces = (b"\r\n" + body).split(b"\r\n--" + kind[2].encode("ascii"), _MAX_PARTS + 2)
     if len(pieces) < 2 or pieces[0] or pieces[-1].rstrip(b"\r\n") != b"--":
         raise InvalidRequestError(

@@ -89,7 +89,7 @@ class Observed:
             await self.app(scope, receive, send)
             return
         asked = Headers(scope=scope).get(wire.REQUEST_ID_HEADER, "")
-        # Only an id of plain letters, because it goes into logs and headers.
+        # Only an id of plain letters is accepted, because the id goes into logs and headers.
         identity = asked if _REQUEST_ID.fullmatch(asked) else uuid.uuid4().hex
         scope.setdefault("state", {})["request_id"] = identity
         bytes_out = 0
@@ -121,7 +121,7 @@ class Observed:
             self._record(scope, identity, bytes_out, time.monotonic() - started)
 
     def _record(self, scope: Scope, identity: str, bytes_out: int, seconds: float) -> None:
-        # The route's template, never the path itself, because a path is a caller's text.
+        # The route's template is recorded, never the path itself, because a path is a caller's text.
         route = getattr(scope.get("route"), "path", "unmatched")
         # The status of the answer, or of an event that ended a stream.
         status = scope["state"].get("status", 500)

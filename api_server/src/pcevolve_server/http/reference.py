@@ -26,7 +26,7 @@ router = APIRouter(include_in_schema=False)
 @router.get(PAGE)
 async def page() -> HTMLResponse:
     made = get_swagger_ui_html(
-        # Relative, so that the address also works behind a proxy with a path prefix.
+        # The address is relative, so that it also works behind a proxy with a path prefix.
         openapi_url=SCHEMA.removeprefix("/"),
         title="PCEvolve API server",
         swagger_js_url=f"docs/{_SCRIPT}",

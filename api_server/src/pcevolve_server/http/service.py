@@ -31,9 +31,9 @@ from pcevolve_shared.wire import (
 )
 
 _SHORT: Final = 128 * 128
-"""Up to this many pixels or characters, coding takes less time than waking a worker thread."""
+"""Up to this many pixels or characters, encoding or decoding takes less time than waking a worker thread."""
 _SCHEDULERS: Final = {"dpmsolver++": "dpmpp_2m", "dpmsolver": "dpmpp_2m", "dpm++_2m": "dpmpp_2m"}
-"""Other names for schedulers, from getimg's API and others."""
+"""Other names for schedulers, from getimg's API and other APIs."""
 
 
 class Service:
@@ -129,7 +129,7 @@ class Service:
             raise InvalidRequestError(f"width, height: more than {self._settings.max_pixels} pixels")
         if model.max_pixels is not None and width * height > model.max_pixels:
             raise too_many_pixels(model.max_pixels)
-        # Three bytes a pixel, in base64 four characters: the size of a batch that cannot be compressed.
+        # If images cannot be compressed, a pixel takes three bytes, which are four characters in base64.
         if body.n * width * height * 4 > limits.MAX_RESPONSE_BYTES:
             raise InvalidRequestError("n: too many images of this size for one answer")
 

@@ -23,7 +23,7 @@ END, START = 0, 1
 _TRUST = 0.25
 """Weight of words unseen after a context, relative to Witten and Bell's estimate. Rare words seldom fit."""
 _TOPIC_PRIOR = 50.0
-"""Prior count of words that each topic gets from all topics."""
+"""Number of words, distributed as in all topics, that are added to the counts of each topic."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class _Followers:
     def of(
         cls, contexts: NDArray[np.int64], words: NDArray[np.int64], counts: Floats, size: int
     ) -> _Followers:
-        """Return the followers of contexts that are numbered and in order."""
+        """Return the followers of contexts. ``contexts`` has each follower's context number, in ascending order."""
         return cls(np.searchsorted(contexts, np.arange(size + 1)), words, counts)
 
     def after(self, context: int, less: Floats) -> Floats:
@@ -105,7 +105,7 @@ class WordCounts:
         ]
 
     def after(self, before: Sequence[int]) -> Floats:
-        """Return each word's probability after the last two words, float64 ``(words,)``. Index -1 is unknown."""
+        """Return each word's probability after the last two words, float64 ``(words,)``. Index -1: unknown word."""
         earlier, last = before[-2], before[-1]
         if last < 0:
             return self._alone
@@ -135,7 +135,7 @@ class WordCounts:
 def _before(
     first: NDArray[np.int64], following: NDArray[np.int64], counts: Floats, size: int
 ) -> list[tuple[NDArray[np.int64], Floats]]:
-    """Return, for each word, the words before it, and its share of their successors."""
+    """Return, for each word, the words that occur before it, and its share among the successors of each of them."""
     totals = np.bincount(first, counts, minlength=size) + _TRUST * np.bincount(first, minlength=size)
     order = np.argsort(following, kind="stable")
     bounds = np.searchsorted(following[order], np.arange(size + 1))
@@ -153,7 +153,7 @@ def _estimate_unseen(pairs: _Followers) -> Floats:
 
 
 def _leanings(tensors: Mapping[str, NDArray[np.generic]], alone: Floats, topics: int) -> NDArray[np.float16]:
-    """Return the factors by which each topic makes each word likelier."""
+    """Return the logarithms of the factors by which each topic makes each word likelier."""
     topic, word = tensors["topic"].astype(np.int64), tensors["topic_word"].astype(np.int64)
     count = tensors["topic_count"].astype(np.float64)
     totals = np.bincount(topic, count, minlength=topics) + _TOPIC_PRIOR

@@ -58,7 +58,7 @@ def _text(tokenizer: PreTrainedTokenizerBase, messages: Messages) -> str:
 
 
 _UNKNOWN_CONTEXT = 2048
-"""Tokens of the context of a model that does not state the number."""
+"""Number of tokens in the context of a model that does not state the number."""
 
 
 class LanguageModel:
@@ -119,7 +119,7 @@ class LanguageModel:
     def _continue(
         self, prompts: Sequence[_Prompt], recipe: TextRecipe, seeds: Sequence[int]
     ) -> list[list[int]]:
-        """Return the new tokens of each row. After its end, a row is padded."""
+        """Return the new tokens of each row. After the end of its text, a row is padded."""
         longest = max(len(each.tokens) for each in prompts)
         rows = [[self._padding] * (longest - len(each.tokens)) + each.tokens for each in prompts]
         seen = [[0] * (longest - len(each.tokens)) + [1] * len(each.tokens) for each in prompts]
@@ -161,7 +161,7 @@ class _Prompt:
     """The tokens of a prompt.
 
     Attributes:
-        tokens: One or more.
+        tokens: The tokens that are read, at least one.
         cut: Number of tokens that were dropped before them.
     """
 
@@ -277,7 +277,7 @@ class GumbelDraws(LogitsProcessor):  # type: ignore[misc] # the library has no t
 
 
 _TAIL = 4 * limits.MAX_STOP_CHARS
-"""This many last tokens always contain the longest stop string, because a token has a byte or more."""
+"""Number of last tokens that always contain the longest stop string, because a token has a byte or more."""
 
 
 class Stops(StoppingCriteria):  # type: ignore[misc] # the library has no types here

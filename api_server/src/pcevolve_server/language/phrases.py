@@ -112,7 +112,7 @@ class Phrases:
         return found, len(found) == len(given)
 
     def _guess_topic(self, prompt: str, spots: Sequence[int], random: np.random.Generator) -> int:
-        """Draw a topic by the rest of a text. If the prompt names topics, draw one of these."""
+        """Draw a topic that suits the rest of a text. If the prompt names topics, draw one of these."""
         topics = self._counts.topics_in(prompt) or list(range(len(self._counts.lean)))
         seen = [spot for spot in spots[:_READ] if spot > START]
         hints = self._counts.lean[np.ix_(topics, seen)].astype(np.float64).sum(axis=1)

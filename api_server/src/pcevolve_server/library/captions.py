@@ -70,7 +70,7 @@ def _words_of_folder(name: str) -> frozenset[str]:
 
 
 def _words_of_path(path: str) -> frozenset[str]:
-    """Return the words of the folders and of the file's name without numbers. ``cat.0012.jpg`` is a cat."""
+    """Return the words of the folders and of the file's name without numbers. ``cat.0012.jpg`` gives ``cat``."""
     place = PurePosixPath(path)
     named = " ".join(_NAME_WORD.findall(place.stem))
     return words(named).union(*map(_words_of_folder, place.parts[:-1]))

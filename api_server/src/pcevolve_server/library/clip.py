@@ -126,7 +126,7 @@ def _folder(settings: ModelSettings) -> Path:
 
 
 def _weights(folder: Path, allow_pickle: bool) -> Path:
-    """Return the file to load. Names of open_clip come first, because hubs have other formats beside them.
+    """Return the file to load. Names of open_clip are preferred, because hub folders have files in other formats, too.
 
     Raises:
         FileNotFoundError: There is no file that may be read.

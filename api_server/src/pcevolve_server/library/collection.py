@@ -74,11 +74,11 @@ def collect(
     """Read and embed all images that are not in the store.
 
     Args:
-        store: Keeps the results, so that an interrupted start can continue.
+        store: Keeps the images' facts and codes, so that an interrupted start can continue.
 
     Raises:
         ModelLoadError: No file is a usable image, or the index cannot be stored.
-        StoppedError: ``stopping`` returned True. Finished results are kept.
+        StoppedError: ``stopping`` returned True. Images that are finished need not be read again.
     """
 
     def wait() -> None:

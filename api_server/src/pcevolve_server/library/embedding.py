@@ -40,13 +40,15 @@ class Embedder(Protocol):
 
 
 class AppearanceEmbedder:
-    """A hand-made descriptor of colour, layout, outlines and texture, without weights; some milliseconds an image.
+    """A hand-made descriptor of colour, layout, outlines and texture, without weights.
 
-    It has six parts: mean and spread of the opponent colours in 4 x 4 cells, histograms of gradients in the same
-    cells (Dalal and Triggs 2005), colour histograms, rotation-invariant local binary patterns at two scales (Ojala
-    et al. 2002), and the power in rings of the spectrum. Each part is divided by its spread over a broad collection
-    (``_SPREAD``), so that all parts have the same weight. Patterns have twice that weight, because it found most
-    neighbours with the same label.
+    It takes a few milliseconds for an image.
+
+    The descriptor has six parts: mean and spread of the opponent colours in 4 x 4 cells, histograms of gradients in
+    the same cells (Dalal and Triggs 2005), colour histograms, rotation-invariant local binary patterns at two
+    scales (Ojala et al. 2002), and the power in rings of the spectrum. Each part is divided by its spread over a
+    broad collection (``_SPREAD``), so that all parts have the same weight. The binary patterns have twice this
+    weight, with which the nearest neighbours most often had the same label.
     """
 
     name = "appearance-1"
@@ -161,9 +163,9 @@ _STEP = 2**14  # vectors that are added at once: FAISS takes floats
 
 
 class NeighbourIndex:
-    """A flat index: one byte a number, no training, exact results.
+    """A flat index. It has one byte for each number of a vector, needs no training, and finds exact neighbours.
 
-    Flat, because a variation needs hundreds or thousands of ranks among the images that fit a prompt. Graphs and
+    It is flat, because a variation needs hundreds or thousands of ranks among the images that fit a prompt. Graphs and
     inverted lists are faster only for a few ranks among all images.
     """
 

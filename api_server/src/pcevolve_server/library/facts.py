@@ -38,7 +38,7 @@ class Facts:
 
     @classmethod
     def empty(cls, images: int, size: int) -> "Facts":
-        """Return the facts of files that cannot be used."""
+        """Return the facts of as many files that cannot be used."""
         return cls(
             np.zeros((images, 2), np.int32),
             np.zeros((images, DIGEST_BYTES), np.uint8),
@@ -57,7 +57,7 @@ def file_digest(data: bytes) -> bytes:
 
 
 class FactStore:
-    """The facts of one library by one embedder. A damaged database is started again."""
+    """The facts of one library's images, with the codes of one embedder. A damaged database is replaced."""
 
     def __init__(self, folder: Path, size: int) -> None:
         """Create the database if it does not exist.

@@ -64,7 +64,7 @@ class LibraryGenerator:
 
     @property
     def memory(self) -> int:
-        """About the bytes of the index, of paths and words, and of the model that reads prompts."""
+        """Approximate bytes of the index, of paths and words, and of the model that reads prompts."""
         return len(self.collection.files) * _BYTES_EACH + self.beside
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:

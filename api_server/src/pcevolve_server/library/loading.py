@@ -67,10 +67,12 @@ def _fits(
     cache: Path,
     stopping: Callable[[], bool],
 ) -> tuple[Fits, int]:
-    """Return a function that weighs images for a prompt, and its bytes. ``settings.library_clip`` adds an index.
+    """Return a function that weighs images for a prompt, and the bytes that its model and index take.
+
+    Without ``settings.library_clip``, there is neither model nor index.
 
     Raises:
-        ModelLoadError: See ``load``. Or the library has changed meanwhile.
+        ModelLoadError: As for ``load``, or the library has changed in the meantime.
     """
     if not settings.library_clip:
         return words.weights, 0

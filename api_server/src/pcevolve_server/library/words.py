@@ -40,9 +40,9 @@ class WordIndex:
         """Return each image's weight for a draw by a prompt.
 
         Each word has the weight of its inverse document frequency, so a word of all images has weight 0. An image's
-        score is its share of the prompt's known words, from 0 to 1, minus the same for the negative prompt. The
-        image's weight is ``exp(guidance * score)``. Images without any word of the prompt have weight 0. Words that
-        no image has are ignored. If no word is known, all scores are equal.
+        score is the weighted share of the prompt's known words that the image has, from 0 to 1. The same share for
+        the negative prompt is subtracted. The image's weight is ``exp(guidance * score)``. Images without any word
+        of the prompt have weight 0. Words that no image has are ignored. If no word is known, all scores are equal.
 
         Returns:
             float64 ``(images,)``; the largest is 1.
@@ -70,7 +70,7 @@ class WordIndex:
         return sum(word not in self._places for word in asked) / len(asked) if asked else 0.0
 
     def _scores(self, text: str) -> Weights | None:
-        """Return each image's share of a text's known words. None: the words do not distinguish images."""
+        """Return the share of a text's known words that each image has. None: the words do not distinguish images."""
         scores, total = np.zeros(self.count), 0.0
         for word in sorted(words(text) & self._places.keys()):
             places = self._places[word]

@@ -1,1 +1,1 @@
-"""The queue before the model: callers take turns, and equal recipes share batches."""
+"""The queue in front of the model: callers take turns, and equal recipes share batches."""

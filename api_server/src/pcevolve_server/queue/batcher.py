@@ -67,8 +67,8 @@ class Batcher:
     async def submit(self, tasks: Sequence[Work], caller: str = "") -> list[Any]:
         """Return the results of one request's tasks, in the tasks' order.
 
-        If the call is cancelled, tasks that have not begun leave the queue. A batch without other tasks ends within its
-        current step.
+        If the call is cancelled, tasks that have not begun leave the queue. A running batch that has no other tasks
+        ends within its current step.
 
         Args:
             caller: The caller whose turn is used.

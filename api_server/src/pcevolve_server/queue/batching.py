@@ -45,10 +45,10 @@ class BatchLimit:
 
 
 _SHARE, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
-"""Seconds of a pause: a share of a run, within limits."""
+"""Length of a pause as a share of the last run's time, and its limits in seconds."""
 _MOST_PAUSES = 20
 _PATIENCE = 10
-"""Pauses without a new request, while fewer images wait than are expected."""
+"""Number of pauses without a new request after which a batch starts with fewer images than expected."""
 
 _REMEMBERED = 150
 """After this many pauses, or three runs, answered callers are not expected to return."""

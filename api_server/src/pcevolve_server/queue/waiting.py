@@ -1,4 +1,4 @@
-"""Requests that wait for the model. Work, not number, limits them, and callers share the model by work."""
+"""Requests that wait for the model. Their work is limited, not their number. Callers get equal shares of work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Chunk:
 
     Attributes:
         caller: The caller of the request.
-        since: Start of its wait, on the event loop's clock.
+        since: Time when the wait began, on the event loop's clock.
         span: The request's span, if spans are collected.
     """
 
@@ -50,7 +50,7 @@ class Waiting:
     of long batches.
 
     Attributes:
-        most: Most cost (``Chunk.cost``) that may wait. Beyond it, requests are refused.
+        most: Largest cost (``Chunk.cost``) that may wait. Beyond it, requests are refused.
         most_each: The same limit for one caller.
     """
 

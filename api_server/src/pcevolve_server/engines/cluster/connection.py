@@ -25,7 +25,7 @@ _Result = TypeVar("_Result")
 
 _KNOCK_SECONDS, _ANSWER_SECONDS = 5.0, 30.0
 STORE_BYTES = 200 * 2**20
-"""Shared memory of the server's own cluster. Larger data goes to files in the cluster's folder."""
+"""Bytes of shared memory of the server's own cluster. Larger data goes to files in the cluster's folder."""
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # Ray would tell its makers about the cluster
     "GRPC_VERBOSITY": "ERROR",  # it writes to stderr, which is our log
@@ -41,7 +41,7 @@ _ENDING_SECONDS, _POLL_SECONDS = 10.0, 0.1
 class Connection:
     """A connection that starts and ends once.
 
-    All blocking calls of Ray run on one thread in order, so the end is the last call.
+    All blocking calls of Ray run on one thread, in order. The call that ends the connection is therefore the last.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -69,7 +69,7 @@ class Connection:
         with keep_signals():
             await self.do(self._begin if self.own else self._join)
 
-    # Shielded: a call of Ray that has started cannot be undone half way, and the end must come after it.
+    # Shielded: a call of Ray that has started cannot be undone half way, and the connection must end after the call.
     async def do(self, work: Callable[..., _Result], *arguments: object) -> _Result:
         """Return the result of ``work``. If this call is cancelled, the work is still done, but not waited for."""
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work, *arguments)))

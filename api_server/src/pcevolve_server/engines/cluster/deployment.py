@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 APPLICATION = "pcevolve"
 DEPLOYMENT = "generator"
 _DRAIN_SECONDS = 600
-"""Time for the last batch of a replica that an update or downscaling removes."""
+"""Longest time for the last batch of a replica that an update or downscaling removes."""
 _TRIES = 2
-"""Tries to load the model on a replica before the deployment fails."""
+"""Number of attempts to load the model on a replica before the deployment fails."""
 
 
 Answer = tuple[list[Made] | RequestError, tuple[ModelDescription, ...]]
@@ -38,7 +38,7 @@ class Wanted:
 
     Attributes:
         models: The first is the default.
-        memory_mib: Most memory of the loaded models. 0: no limit.
+        memory_mib: Largest memory of all loaded models together, in MiB. 0: no limit.
         stall_seconds: If a run gives no sign of life for this long, its device is considered hung. 0: never.
     """
 
@@ -52,10 +52,10 @@ class Scale:
     """Numbers of replicas, and the resources of each replica.
 
     Attributes:
-        least: Replicas that always run.
+        least: Number of replicas that always run.
         most: Largest number of replicas. If it equals ``least``, there is no autoscaling.
-        processors: Processors of each replica, in Ray's accounting.
-        gpus: GPUs of each replica, or a share of one GPU.
+        processors: Number of processors of each replica, in Ray's accounting.
+        gpus: Number of GPUs of each replica, or its share of one GPU.
     """
 
     least: int = 1
@@ -95,7 +95,7 @@ class ServedReplica:
     async def run(self, tasks: Sequence[Work]) -> Answer:
         """Return the results of tasks that share one recipe, or an error, and the models' descriptions.
 
-        Serve cancels the call if the caller does. The run then ends after the model's current step.
+        If the caller cancels, Serve cancels this call. The run then ends after the model's current step.
         """
         # Returned instead of raised: Ray writes raised errors to logs that others can read.
         (outcome,) = await asyncio.gather(self._engine.run(tasks), return_exceptions=True)
@@ -137,7 +137,7 @@ def options(scale: Scale) -> dict[str, object]:
 
 
 def _auto(scale: Scale) -> dict[str, float]:
-    """Return the rule of scaling: one replica for each batch that runs or waits.
+    """Return the scaling rule: one replica for each batch that runs or waits.
 
     Replicas are removed only after minutes, because loading takes long.
     """

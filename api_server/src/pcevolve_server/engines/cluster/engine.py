@@ -92,7 +92,7 @@ def _reason(status: ApplicationStatusOverview) -> str:
 logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 3
-"""Tries of a batch. A batch that ends three replicas is most likely the cause."""
+"""Number of attempts at a batch. If three replicas die with a batch, the batch is most likely the cause."""
 
 
 class _DeviceFailedError(Exception):
@@ -195,13 +195,13 @@ class ClusterEngine:
 
     async def wait_for_failure(self) -> EngineLostError:
         """Return when the cluster is gone, whether or not there are requests."""
-        # Checked twice: on a busy machine Ray may answer too late once, and this wait has time.
+        # A failed check is repeated, because Ray may answer too late once on a busy machine.
         while await self._connection.alive() or await self._connection.alive():
             await asyncio.sleep(self._watch_seconds)
         return _make_gone_error()
 
     async def close(self) -> None:
-        """Leave the cluster. If this process deployed the application or started the cluster, that ends, too."""
+        """Leave the cluster. An application or cluster that this process started ends, too."""
         if self._deployed and not self._connection.own:
             await self._connection.do(serve.delete, APPLICATION)
         await self._connection.end()
