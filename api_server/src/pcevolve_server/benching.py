@@ -1,4 +1,4 @@
-"""The command ``pcevolve-server bench``: loads a model as the server does, measures it, and prints the result."""
+"""The command ``pcevolve-server bench``: loads a model as the server does, and prints its speed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Progress = Callable[[str], None]
 
 
 def run(settings: Settings, as_json: bool) -> None:
-    """Measure and print. Progress goes to stderr.
+    """Measure a model's speed, and print the figures. Progress goes to stderr.
 
     Raises:
         ModelLoadError: The model failed to load.

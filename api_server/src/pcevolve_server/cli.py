@@ -22,7 +22,7 @@ PREFIX = "PCEVOLVE_SERVER_"
 HELP = {"help_option_names": ["-h", "--help"]}
 Command = TypeVar("Command", bound=Callable[..., None])
 Made = TypeVar("Made", ModelSettings, Settings)
-# Rich markup, typer's default, would remove extras in brackets, such as [ray], from the help.
+# Rich markup, typer's default, is off: it would remove extras in brackets, such as [ray], from the help.
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=HELP
 )

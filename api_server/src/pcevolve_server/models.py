@@ -104,7 +104,7 @@ def _give_back() -> None:
 
 
 def find_gpus(settings: ModelSettings) -> tuple[str, ...]:
-    """Return the GPUs for a model's replicas. The result is empty for a processor or a named GPU."""
+    """Return the GPUs for a model's replicas. Empty for a model on a processor, or on a GPU that the settings name."""
     if settings.device not in ("auto", "cuda") or not any(
         Path("/dev", each).exists() for each in _GPU_DRIVERS
     ):

@@ -23,7 +23,7 @@ _PROMPTS = ("A", "", "A steel surface", "A", "B")
 
 @dataclass(frozen=True)
 class TrialResult:
-    """The result of a trial.
+    """Limits and exactness of a model, found by trying the model out on its device.
 
     Attributes:
         batch_pixels: Largest number of pixels of a run for which the device has memory. None for texts.
@@ -83,7 +83,7 @@ def list_least_works(info: ModelInfo) -> Iterator[tuple[str, Work]]:
 def _task(
     info: ModelInfo, seed: int, strength: float | None = None, adapter_scale: float | None = None
 ) -> Task:
-    """Return one step of an image of the model's own size."""
+    """Return a task for an image of the model's own size in one step."""
     recipe = replace(Recipe.usual(info, strength), steps=1, adapter_scale=adapter_scale)
     grey = Image.new("RGB", (recipe.width, recipe.height), "grey")
     return Task(recipe, "", "", seed, None if strength is None else grey)

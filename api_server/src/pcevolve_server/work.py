@@ -91,7 +91,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Picture:
-    """The result of a task.
+    """The image that was made for a task.
 
     Attributes:
         made: The image, or its pixels, uint8 ``(height, width, 3)``. ``None`` if the safety checker refused every
@@ -216,7 +216,7 @@ class TextTask:
 
 @dataclass(frozen=True)
 class Completion:
-    """The result of a task.
+    """The text that was written for a task.
 
     Attributes:
         text: The model's text, without its end mark.

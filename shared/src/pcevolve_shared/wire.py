@@ -169,7 +169,7 @@ class LibraryInfo(WireModel):
 
 
 def _absent(value: object) -> bool:
-    """True if an optional field is None. Such a field is left out, as older servers do."""
+    """True if an optional field is None. Such a field is left out of the JSON, as by older servers."""
     return value is None
 
 

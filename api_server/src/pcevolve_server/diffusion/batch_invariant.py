@@ -9,10 +9,10 @@ four rows, or 32 in bfloat16. In bfloat16, a wide product always has 128 rows.
 Whether two batch sizes then give equal bits depends on oneDNN and on the processor. Each combination of shape,
 size and number of threads is therefore tested once before it is used: random values pass through the whole
 network, and the results are compared bit by bit. A batch is cut into pieces of sizes that agree. If the largest
-size agrees with no other, smaller batches are padded to it, and one image takes as long as many.
+size agrees with no other, smaller batches are padded to it, and one image takes as long as a full piece.
 
-This module is for small networks, which full batches make several times faster. A large network takes about as
-long for an image in any batch. GPUs do not choose kernels by shapes alone.
+This module is for small networks, which full batches make several times faster. A large network takes about
+the same time for each image in any batch. GPUs do not choose kernels by shapes alone.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class BatchInvariant:
 
     @property
     def padded(self) -> bool:
-        """True if a single image takes as long as a full piece, as far as tests have shown."""
+        """True if a single image takes as long as a full piece, for any shape tested so far."""
         return self._pieces.padded
 
     def images(self, height: int, width: int) -> int:
@@ -143,7 +143,7 @@ class Pieces:
         """Use only pieces of one shape for rows of this kind.
 
         Args:
-            each: Rows of one image.
+            each: Number of rows of one image.
         """
         self._fixed[tuple(shape[1:]), each] = (shape[0],)
 
@@ -159,7 +159,7 @@ class Pieces:
         Args:
             sample: Has a row for each row of the answer.
             positional: More inputs. Tensors with as many rows as the sample are cut together with it.
-            each: Rows of one image.
+            each: Number of rows of one image.
             named: More inputs, treated like ``positional``.
         """
         rows, given = len(sample), ((sample, *positional), named)
@@ -181,7 +181,7 @@ class Pieces:
         return self._forward(*positional, **named)[: min(size, rows - start)]
 
     def _agree(self, given: Any, rows: int, each: int) -> tuple[int, ...]:  # noqa: ANN401
-        """Return the numbers of rows whose results equal the largest piece's bit by bit, smallest first.
+        """Return the numbers of rows that give the same bits as the largest piece, smallest number first.
 
         The test compares the first row, and the last rows of the largest piece. In smaller pieces these rows have
         other positions.

@@ -56,7 +56,7 @@ class ClassConditionalGenerator:
     Attributes:
         scheduler: Only copied, never run.
         denoiser: The network, on its device.
-        labels: Number of each class by the class's name in lower case. Empty for models without classes.
+        labels: Maps each class's name, in lower case, to the class's number. Empty for models without classes.
         classes: Number of classes.
         shape: Channels, height and width of the denoised tensor.
         memory: Bytes of all weights.

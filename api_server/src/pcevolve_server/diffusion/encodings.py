@@ -100,7 +100,7 @@ MOST_BYTES: Final = 2 * _MOST_BYTES
 """Bytes of all caches, in addition to a model's weights."""
 
 Prompt = Callable[[str, str], Mapping[str, Tensor]]
-"""Returns embeddings of a caller's text, one row each, by the names of a pipeline's arguments."""
+"""Returns embeddings of a caller's text, of one row each. Keys are the names of a pipeline's arguments."""
 
 
 def remember_prompts(pipeline: DiffusionPipeline) -> Prompt | None:
@@ -126,7 +126,7 @@ def remember_prompts(pipeline: DiffusionPipeline) -> Prompt | None:
 
 
 def _arguments(pipeline: DiffusionPipeline) -> dict[str, Any]:
-    """Return arguments that embed every prompt alike: one text for all encoders, without a negative prompt."""
+    """Return the arguments that embed any prompt: one text for all encoders, without a negative prompt."""
     known = inspect.signature(pipeline.encode_prompt).parameters
     wanted = {
         "prompt_2": None,  # as the first
@@ -141,7 +141,7 @@ def _arguments(pipeline: DiffusionPipeline) -> dict[str, Any]:
 def stack_prompts(
     encoded: Prompt, callers: Sequence[str], positive: Sequence[str], negative: Sequence[str]
 ) -> dict[str, Tensor]:
-    """Return a pipeline call's arguments for prompts and their callers, with as many negative prompts or none."""
+    """Return a pipeline call's arguments for prompts, their callers, and a negative prompt for each prompt, or none."""
     rows = [encoded(*each) for each in zip(callers, positive, strict=True)]
     found = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
     if not negative:

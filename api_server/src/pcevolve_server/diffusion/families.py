@@ -57,8 +57,8 @@ class Family:
         encoders: Number of text encoders for which a textual inversion has vectors.
         embeds: Names of a call's arguments for the results of ``encode_prompt``, in order. An empty name marks a
             result that is not passed on. None: the pipelines encode prompts themselves.
-        guidance: The call's argument for the guidance. In other families, that argument is an input of distilled
-            models.
+        guidance: Name of the call's argument for the guidance. In other families, that argument is an input of
+            distilled models.
         draws: For a family that edits, the class that draws without an image from the same weights. Otherwise
             empty.
         alone: Whether variations run one at a time. Several images would be taken as views of one subject.

@@ -46,7 +46,7 @@ _SLOW_PIXELS = 768 * 768
 
 
 class Stages:
-    """Measures the stages of pipelines that share their networks. Changes no result.
+    """Measures the stages of pipelines that share their networks. Their outputs stay the same.
 
     A GPU queues work and does it later. The clock is therefore read after waiting for the queued work. This
     happens once in a run, before decoding, which has to wait for that work anyway.
@@ -144,7 +144,7 @@ class DiffusionGenerator:
 
     @property
     def on_gpu(self) -> bool:
-        """True if the networks run on a GPU, also if they are moved there only to run."""
+        """True if the networks run on a GPU, even if they are moved there only to run."""
         return bool(self.text_to_image._execution_device.type != "cpu")
 
     @property
@@ -246,7 +246,7 @@ class DiffusionGenerator:
 
 
 def _ends_when(is_cancelled: IsCancelled) -> Callable[..., dict[str, Any]]:
-    """Return a callback for each step that ends a cancelled run."""
+    """Return a callback for each step. The callback ends a cancelled run."""
 
     def after_step(
         _: DiffusionPipeline, step: int, timestep: object, tensors: dict[str, Any]

@@ -71,7 +71,7 @@ def _require_options(settings: ModelSettings, device: torch.device) -> None:
 def compile_for_usual(generator: DiffusionGenerator) -> None:
     """Compile for the model's own size and recommended guidance, by drawing once.
 
-    PyTorch caches the result. The first time takes about a minute, later times take seconds.
+    PyTorch caches the result. The first compilation takes about a minute, later ones take seconds.
 
     Raises:
         ModelLoadError: The model cannot be compiled, or the compiler failed.

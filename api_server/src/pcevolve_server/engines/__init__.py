@@ -57,7 +57,8 @@ async def finish(
     """Return the result of ``work``. If the call is cancelled, ask ``work`` to stop, and wait until it has stopped.
 
     Args:
-        pulse: Returns the time of the last sign of life, by ``time.monotonic``. None before the model is loaded.
+        pulse: Returns the time of the run's last sign of life, on the clock ``time.monotonic``. None before
+            the first sign, as while a model is loading.
         stall_seconds: Without a sign of life for this long, the wait ends. 0: never.
 
     Raises:

@@ -26,7 +26,7 @@ def opening(loads: Sequence[Load], stall_seconds: float) -> Opening:
     """Return a function that opens the engine.
 
     Args:
-        loads: One for each process. Each runs in its process, so it has to be picklable.
+        loads: Loaders of the models, one for each process. Each runs in its process, so it has to be picklable.
         stall_seconds: See ``finish``.
     """
 

@@ -86,7 +86,7 @@ class ReplicaProcess:
         return outcome
 
     def pulse(self) -> float | None:
-        """Return the time of the last sign of life of the child's run, by ``time.monotonic``."""
+        """Return the time of the last sign of life of the child's run, on the clock ``time.monotonic``."""
         return self._beat.value or None
 
     def give_up(self) -> None:

@@ -20,7 +20,7 @@ from pcevolve_shared.blanks import BLANK, parse_question
 from pcevolve_shared.wire import ModelInfo
 
 _READ = 100
-"""Most words of a text from which its topic is guessed."""
+"""Largest number of words of a text from which its topic is guessed."""
 
 
 class Phrases:

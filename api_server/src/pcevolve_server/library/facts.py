@@ -38,7 +38,7 @@ class Facts:
 
     @classmethod
     def empty(cls, images: int, size: int) -> "Facts":
-        """Return the facts of as many files that cannot be used."""
+        """Return facts that mark ``images`` files as unusable."""
         return cls(
             np.zeros((images, 2), np.int32),
             np.zeros((images, DIGEST_BYTES), np.uint8),

@@ -93,7 +93,7 @@ class BatchWindow:
 
     @property
     def _expected(self) -> int:
-        """Count the expected images: as many as waited or were answered, unless that is long ago."""
+        """Number of images that the last run answered or left waiting. 0 if that run is long ago."""
         ago = asyncio.get_running_loop().time() - self._ended
         return self._answered if ago < _REMEMBERED * self._pause else 0
 

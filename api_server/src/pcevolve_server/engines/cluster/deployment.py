@@ -37,7 +37,7 @@ class Wanted:
     """The models of each replica.
 
     Attributes:
-        models: The first is the default.
+        models: Settings of the models. The first model is the default.
         memory_mib: Largest memory of all loaded models together, in MiB. 0: no limit.
         stall_seconds: If a run gives no sign of life for this long, its device is considered hung. 0: never.
     """
