@@ -29,7 +29,7 @@ _DTYPES = {Precision.FLOAT32: torch.float32, Precision.BFLOAT16: torch.bfloat16}
 
 
 def gpu_dtype(wanted: Precision, *, brain: bool = False) -> torch.dtype:
-    """Return the type of a whole model on a GPU. The default is float16.
+    """Return the number format of a whole model on a GPU. The default is float16.
 
     Args:
         brain: Whether ``auto`` means bfloat16, on GPUs that have it.
@@ -40,10 +40,10 @@ def gpu_dtype(wanted: Precision, *, brain: bool = False) -> torch.dtype:
 
 
 def cpu_dtype(wanted: Precision) -> torch.dtype:
-    """Return the type in which the main network computes on a processor.
+    """Return the number format in which the main network computes on a processor.
 
     Raises:
-        ModelLoadError: The type is too slow on processors.
+        ModelLoadError: The number format is too slow on processors.
     """
     if wanted is Precision.FLOAT16:
         raise ModelLoadError("float16 needs a GPU: use --precision auto, float32 or bfloat16")

@@ -25,7 +25,7 @@ def convert(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any: 
 def lower(network: nn.Module, dtype: torch.dtype) -> None:
     """Let a network compute in another precision than the pipeline or network around it.
 
-    Only the network's own sums are rounded more. Guidance and scheduler compute as before.
+    Only the network's own sums are rounded more coarsely. Guidance and scheduler compute as before.
     """
     network.to(dtype)
     network.register_forward_pre_hook(

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Source:
-    """The places of a model's parts.
+    """Where the parts of a model are stored.
 
     Attributes:
         folder: Directory or hub id with the configuration of all parts.
@@ -164,7 +164,7 @@ def _class_of(source: Source) -> Any:  # noqa: ANN401 - the library has no types
 
 
 def _dtype(source: Source, settings: ModelSettings, device: torch.device) -> torch.dtype:
-    """Return the type of the weights. On a GPU it is bfloat16 for transformers, which overflow in float16."""
+    """Return the number format of the weights. On a GPU, it is bfloat16 for transformers, which overflow in float16."""
     if device.type != "cuda":
         return torch.float32
     return networks.gpu_dtype(settings.precision, brain="transformer" in source.index)

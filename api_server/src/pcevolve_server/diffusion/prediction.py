@@ -2,8 +2,8 @@
 
 Velocities are defined by Salimans and Ho 2022, "Progressive Distillation" (arXiv 2202.00512). Trainers that
 finetune SDXL to predict velocities leave an empty tensor called ``v_pred`` in the file. For a schedule without a
-signal at its end (Lin et al. 2023, arXiv 2305.08891) they add ``ztsnr``. Stable Diffusion 2 exists in both kinds
-and its files do not tell them apart: diffusers takes all for the larger model, which predicts velocities.
+signal at its end (Lin et al. 2023, arXiv 2305.08891) they add ``ztsnr``. Stable Diffusion 2 exists in both kinds,
+and its files do not show the kind. diffusers takes every file for the larger model, which predicts velocities.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ The correlation is about 1 for noise, and about 0 for velocities.
 _SIDE_OF_VELOCITIES, _SIDE_OF_NOISE = 96, 64
 """Side of the latents with which Stable Diffusion 2 was trained, for each kind."""
 _SIDE: Final = 32
-"""Side of the latents in the test, which every such UNet accepts."""
+"""Side of the latents in the test. Every such UNet accepts this size."""
 
 
 def set_prediction_type(pipeline: DiffusionPipeline, names: Collection[str]) -> None:

@@ -33,7 +33,7 @@ class FlowFrom(FlowMatchEulerDiscreteScheduler):  # type: ignore[misc]  # the li
 
     @classmethod
     def of(cls, scheduler: SchedulerMixin, begin: float) -> Self:
-        """Return the schedule of ``scheduler`` from the level ``begin`` on, which is in (0, 1]."""
+        """Return the schedule of ``scheduler`` from the level ``begin`` on. ``begin`` is in (0, 1]."""
         made: Self = cls.from_config(scheduler.config)
         made.begin = begin
         return made

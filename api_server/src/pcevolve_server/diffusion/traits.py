@@ -29,7 +29,7 @@ from pcevolve_shared.wire import ModelInfo, Pipeline, Recommended, Resolution
 _SECOND_ORDER: Final = "dpmpp_2m_karras"
 _CONSISTENT: Final = "lcm"
 _CONSISTENT_SCHEDULERS: Final = {"LCMScheduler", "TCDScheduler"}
-# Slower solvers of the same equation. Other schedulers were chosen for other properties, and stay.
+# These slower solvers of the same equation are replaced. Other schedulers were chosen for other properties.
 _SLOWER: Final = {
     "DDIMScheduler",
     "DDPMScheduler",
@@ -156,7 +156,7 @@ def takes(pipeline: DiffusionPipeline, argument: str) -> bool:
 
 
 def sides(pipeline: DiffusionPipeline, width: int, height: int) -> dict[str, int]:
-    """Return width and height for pipelines that would otherwise use their own size. Others use the input's size."""
+    """Return width and height as arguments of a pipeline's call, or nothing if the pipeline uses the input's size."""
     return {"width": width, "height": height} if takes(pipeline, "width") else {}
 
 
@@ -177,7 +177,7 @@ def denoiser(pipeline: DiffusionPipeline) -> ModelMixin:
 
 
 def has_negative_prompts(pipeline: DiffusionPipeline) -> bool:
-    """True if a negative prompt has an effect with ``guidance``. It has none in models with a second scale for it."""
+    """True if a negative prompt has an effect with ``guidance``. It has none in models with a separate scale for it."""
     return takes(pipeline, "negative_prompt") and (
         spell_guidance(pipeline, 1.0).keys() == {"true_cfg_scale"} or not takes(pipeline, "true_cfg_scale")
     )
@@ -230,7 +230,7 @@ def describe(
     """Return the name, sizes, schedulers, adapters and recommended settings of a model.
 
     Args:
-        adapter: Id of its IP-Adapter. None: no adapter is loaded.
+        adapter: Id of the model's IP-Adapter. None: no adapter is loaded.
         scheduler: The default scheduler of requests.
         solver: The default scheduler's name. None: the model's own scheduler.
     """

@@ -169,8 +169,8 @@ def _portable_error(
 ) -> ServerError:
     """Return an error that can be pickled.
 
-    An error of the server is returned unchanged. Of a library's error only the type remains, because its message
-    may quote a prompt.
+    An error of the server is returned unchanged. A library's error is reduced to its type, because its
+    message may quote a prompt.
     """
     if isinstance(failure, ServerError):
         return failure

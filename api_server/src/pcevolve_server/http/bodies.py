@@ -71,11 +71,11 @@ class _Held:
         """Refuse a Content-Length that is too long, or for which there is no room now.
 
         Raises:
-            TooLargeError: It is longer than the route allows.
-            BusyError: Other requests hold too much.
+            TooLargeError: The announced body is longer than the route allows.
+            BusyError: The bodies of other requests leave no room.
         """
         if declared.isdecimal():
-            # Cut to 20 digits, which exceed any limit: Python refuses to parse more than some thousand digits.
+            # Only 20 digits are read, which exceed any limit. Python refuses to parse more than some thousand digits.
             length = int(declared[:20])
             self._check_length(length)
             self._memory.check(length)
@@ -127,7 +127,7 @@ class Bounded:
         held = _Held(self.memory, _MOST_BYTES.get(scope["path"], 0))
         try:
             await self._serve(scope, receive, send, held)
-        # Released in every case, because a leak would in the end refuse everybody.
+        # The body is released in every case, because a leak would in the end refuse everybody.
         finally:
             held.release()
 

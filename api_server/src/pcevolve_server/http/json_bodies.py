@@ -63,7 +63,7 @@ def parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON
 
     Raises:
         TooLargeError: The text is longer than 64 KiB apart from its image.
-        InvalidRequestError: It is not JSON.
+        InvalidRequestError: The text is not JSON.
     """
     fields, image = _cut_image(body)
     if len(fields) > limits.MAX_FIELDS_BYTES:

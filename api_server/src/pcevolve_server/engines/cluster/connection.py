@@ -85,7 +85,7 @@ class Connection:
     async def end(self) -> None:
         """Leave the cluster. The server's own cluster ends, with all its processes, files and logs."""
         try:
-            # On the same thread, and therefore after all earlier work.
+            # This runs on the same thread, and therefore after all earlier work.
             await self.do(self._end)
         finally:
             self._thread.shutdown(wait=False)

@@ -97,7 +97,7 @@ class ServedReplica:
 
         If the caller cancels, Serve cancels this call. The run then ends after the model's current step.
         """
-        # Returned instead of raised: Ray writes raised errors to logs that others can read.
+        # The error is returned, because Ray writes raised errors to logs that others can read.
         (outcome,) = await asyncio.gather(self._engine.run(tasks), return_exceptions=True)
         if not isinstance(outcome, list | RequestError):
             logger.error("a batch failed", exc_info=outcome)

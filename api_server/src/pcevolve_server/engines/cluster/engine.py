@@ -56,7 +56,7 @@ def _share_of_gpus(model: ModelSettings, replicas: int) -> float:
     there = float(ray.cluster_resources().get("GPU", 0.0))
     if model.device not in ("auto", "cuda") or not there:
         return 0.0
-    # Rounded down: if the shares exceeded the GPUs, one replica would get none.
+    # The share is rounded down: if the shares exceeded the GPUs, one replica would get none.
     return min(1.0, int(there / replicas * 1000) / 1000)
 
 
