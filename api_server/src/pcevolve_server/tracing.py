@@ -66,7 +66,7 @@ def record_run(
     """Add spans of a finished batch to each request that had images in the batch.
 
     Args:
-        waited: Spans of requests, and the start of their waits, on the clock of ``time.monotonic``.
+        waited: Spans of requests, each with the start of the request's wait on the clock ``time.monotonic``.
         started: Start of the batch, on the same clock.
     """
     since: dict[Span, float] = {}

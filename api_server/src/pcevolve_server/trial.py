@@ -1,4 +1,4 @@
-"""Try a model on its device with its settings before it is ready: does it work, in how much memory, how exactly?"""
+"""Try a model on its device with its settings before it is ready: its outputs, memory and exactness."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
             transport.close()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer for the next bytes. Its size limits their number."""
+        """Return the buffer for the next bytes. The buffer's size limits how many bytes are read."""
         return self._buffer[:_READ_BYTES_OF_HEAD] if self._awaits_head else self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:

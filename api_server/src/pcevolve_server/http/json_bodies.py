@@ -92,7 +92,7 @@ def _cut_image(body: bytes) -> tuple[bytes, bytes | None]:
 
 def _load(fields: bytes) -> Any:  # noqa: ANN401 - any JSON
     try:
-        # UTF-8 only; a byte-order mark is skipped.
+        # The text must be UTF-8. A byte-order mark is skipped.
         return parse_json(fields.decode("utf-8-sig")) if fields else None
     except UnicodeDecodeError:
         raise InvalidRequestError("the body is not UTF-8") from None

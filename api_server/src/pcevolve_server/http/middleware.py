@@ -174,7 +174,7 @@ class Authenticated:
     def _caller(self, headers: Headers) -> str | None:
         scheme, _, sent = headers.get("Authorization", "").partition(" ")
         given = sent.strip().encode("latin-1", "replace")
-        # Compared in constant time with every key, so that the time of a refusal does not reveal a key.
+        # The text is compared with every key in constant time, so that the time of a refusal does not reveal a key.
         same = [hmac.compare_digest(given, key.secret.encode("ascii")) for key in self.keys]
         names = [key.name for key, is_it in zip(self.keys, same, strict=True) if is_it]
         return names[0] if names and scheme.lower() == "bearer" else None

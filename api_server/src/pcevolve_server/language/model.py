@@ -162,7 +162,7 @@ class _Prompt:
 
     Attributes:
         tokens: The tokens that are read, at least one.
-        cut: Number of tokens that were dropped before them.
+        cut: Number of tokens that were dropped before these tokens.
     """
 
     tokens: list[int]

@@ -80,7 +80,7 @@ class Captions:
     """The captions in the tables and text files of a library.
 
     Attributes:
-        licences: Images of each licence, the most frequent licence first. Empty if no table names a licence.
+        licences: Number of images of each licence, the most frequent licence first. Empty if no table names a licence.
     """
 
     def __init__(self, listing: LibraryListing) -> None:

@@ -78,7 +78,7 @@ class LibraryGenerator:
         """Draw neighbours of the tasks' images. Strength 0 takes the nearest, and strength 1 ignores the image.
 
         At other strengths, images are ranked by their distance from the posted image. Let W be the sum of the
-        prompt's weights, the largest of which is 1. If all images fit alike, W is their number. The draw is in
+        prompt's weights, the largest of which is 1. If all images fit alike, W is the number of images. The draw is in
         proportion to the weights, among the nearest images with a sum of ``W ** strength``. This is one image at
         strength 0 and all images at strength 1. Equal steps of strength multiply the sum by the same factor. The
         posted image is not its own variation.
