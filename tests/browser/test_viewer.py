@@ -56,7 +56,7 @@ def test_the_page_fetches_nothing_and_nothing_hostile_runs(browser: Browser, vie
     tab = Tab(browser).open(viewer)
     assert tab.fetched == [viewer.as_uri()]
     assert tab.complaints == []
-    assert tab.run("document.title").startswith("Holds: what left")
+    assert tab.run("document.title").startswith("Holds: what was sent")
     assert tab.run("document.scripts.length") == 1
     assert tab.run("document.images.length") == 0
 
@@ -66,7 +66,7 @@ def test_its_policy_stops_what_escaping_would_have_let_through(browser: Browser,
     added = '<script>document.title="owned"</script><img src="https://example.com/x.png"></main>'
     broken.write_text(viewer.read_text().replace("</main>", added))
     tab = Tab(browser).open(broken)
-    assert tab.run("document.title").startswith("Holds: what left")
+    assert tab.run("document.title").startswith("Holds: what was sent")
     assert {each["entry"]["source"] for each in tab.complaints} == {"security"}
     assert len(tab.complaints) == 2
 

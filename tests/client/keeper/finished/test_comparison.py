@@ -91,7 +91,8 @@ def test_the_page_answers_of_each_measured_run_whether_it_is_useful_with_every_y
         assert page.index(f">{name}</text>") < page.index(f">{told}</text>")
     order = [page.index(f">{name}</text>") for name in ("chance", "words alone", "dataset", "private images")]
     assert order == sorted(order), "as kept they are in the order of letters"
-    assert comparison.list_facts(found[0])["useful?"] == "useful, measured: 72 % (60 to 84) of the way"
+    covered = "72 % (60 to 84) of the distance from chance to the private data's accuracy"
+    assert comparison.list_facts(found[0])["useful?"] == f"useful, measured: {covered}"
     assert "other: useful" not in page
 
 

@@ -75,13 +75,13 @@ def test_a_judge_is_right_where_it_says_the_truth():
         (
             0.2,
             "unknown",
-            r"40 points \((29|30|31) to (49|50|51)\) ahead of words alone",
+            r"40 points \((29|30|31) to (49|50|51)\) above words alone",
             "give the private images with --private, and pcevolve evaluate also compares the dataset with",
         ),
         (
             0.9,
             "not useful",
-            r"30 points \(2[0-3] to (3[7-9]|4[0-1])\) behind words alone",
+            r"30 points \(2[0-3] to (3[7-9]|4[0-1])\) below words alone",
             "words alone cost no privacy and are better: spending epsilon added nothing",
         ),
     ],
@@ -103,10 +103,10 @@ def test_without_private_images_it_is_said_what_they_would_add_unless_words_alon
 @pytest.mark.parametrize(
     ("lead", "words"),
     [
-        ((-0.01, -0.10, 0.07), "1 point behind words alone (10 behind to 7 ahead)"),
-        ((0.02, -0.01, 0.07), "2 points ahead of words alone (1 behind to 7 ahead)"),
-        ((-0.24, -0.38, -0.10), "24 points (10 to 38) behind words alone"),
-        ((0.24, 0.10, 0.38), "24 points (10 to 38) ahead of words alone"),
+        ((-0.01, -0.10, 0.07), "1 point below words alone (10 below to 7 above)"),
+        ((0.02, -0.01, 0.07), "2 points above words alone (1 below to 7 above)"),
+        ((-0.24, -0.38, -0.10), "24 points (10 to 38) below words alone"),
+        ((0.24, 0.10, 0.38), "24 points (10 to 38) above words alone"),
     ],
 )
 def test_a_lead_that_is_not_sure_says_on_which_side_each_end_of_its_interval_lies(lead, words):

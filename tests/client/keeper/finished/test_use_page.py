@@ -63,6 +63,13 @@ def test_it_answers_at_once_with_every_yardstick_and_its_interval(tmp_path: Path
     assert "Do not share this page" in text
 
 
+def test_a_lone_judge_is_named_as_one(tmp_path: Path):
+    page = write_use_page(tmp_path / "useful.html", "run", "image", {**MEASURED, "judges": ["cnn"]}, 0.25)
+    text = page.read_text("utf-8")
+    assert "measured by the classifier cnn. This classifier (the judge) took no part in the selection" in text
+    assert "mean over" not in text
+
+
 def test_names_of_a_run_are_shown_as_they_are_and_do_nothing(tmp_path: Path):
     text = write(tmp_path, confusion=Confusion("cnn", ("<i>", "good"), ((5, 1), (2, 4))))
     assert "a&lt;b" in text

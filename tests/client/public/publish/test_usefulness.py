@@ -34,8 +34,8 @@ def test_the_word_follows_from_the_bounds(
     assert found.word("image") == word
     assert f"{distance:.2f} clipping radii" in found.reason("image")
     assert (
-        f"The nearest quarter of them lies at {nearest:.2f} clipping radii. (A different domain is assumed above 0.75 "
-        "if this value also exceeds 75 % of the mean distance.)" in found.reason("image")
+        f"The nearest quarter of them lies at {nearest:.2f} clipping radii. (If this distance is above 0.75 and also "
+        "above 75 % of the mean distance, a different domain is assumed.)" in found.reason("image")
     )
     assert (f"even the nearest quarter of each class lies {nearest:.2f}" in found.sentence("image")) == (
         word == "not useful"
@@ -49,8 +49,7 @@ def test_where_the_words_draw_the_released_classes_paying_adds_nothing(words_agr
     found = Assessment(classes_apart=9, distance=0.3, nearest=0.1, agreement=0.9, words_agree=words_agree)
     assert found.word("image") == word
     assert (
-        "of the images made from words alone, the share that match their class is 0.70"
-        in found.sentence("image")
+        "images made from words alone match their class with a score of 0.70" in found.sentence("image")
     ) == (word == "doubtful")
     assert ("made from words alone cost no privacy" in found.advice("image")) == (word == "doubtful")
     assert (
@@ -59,15 +58,19 @@ def test_where_the_words_draw_the_released_classes_paying_adds_nothing(words_agr
     )
 
 
+ALIKE = "the dataset's classes differ from each other in the same way as yours"
+UNLIKE = "the dataset's classes do not differ from each other in the same way as yours"
+
+
 @pytest.mark.parametrize(
     ("apart", "distance", "agreement", "word", "why"),
     [
-        (9.0, 1.5, 0.65, "useful", "the classes differ in the same way as yours (cosine 0.65; 0.65 or"),
-        (4.0, 0.3, 0.65, "useful", "the classes differ in the same way as yours (cosine 0.65; 0.65 or"),
-        (9.0, 0.3, 0.64, "doubtful", "the classes do not differ in the same way as yours (cosine 0.64; 0"),
-        (4.0, 1.5, 0.64, "doubtful", "the classes do not differ in the same way as yours (cosine 0.64; 0"),
+        (9.0, 1.5, 0.65, "useful", f"{ALIKE} (cosine 0.65; 0.65 or"),
+        (4.0, 0.3, 0.65, "useful", f"{ALIKE} (cosine 0.65; 0.65 or"),
+        (9.0, 0.3, 0.64, "doubtful", f"{UNLIKE} (cosine 0.64; 0"),
+        (4.0, 1.5, 0.64, "doubtful", f"{UNLIKE} (cosine 0.64; 0"),
         (None, 0.63, None, "doubtful", "the images do not lie near your domain (0.63 clipping radii"),
-        (None, 0.62, None, "useful", "the images lie near your domain (0.62 clipping radii"),
+        (None, 0.62, None, "useful", "the images lie near your domain, and the dataset's classes"),
     ],
 )
 def test_of_two_encoders_agreement_alone_decides_whether_a_dataset_is_useful(

@@ -311,7 +311,7 @@ def _say_measured(measured: Mapping[str, Any]) -> str:
     if measured["share"] is None:
         return text
     mean, low, high = (round(100 * each) for each in measured["share"])
-    return f"{text}: {mean} % ({low} to {high}) of the way"
+    return f"{text}: {mean} % ({low} to {high}) of the distance from chance to the private data's accuracy"
 
 
 def _estimate(summary: Mapping[str, Any]) -> str:

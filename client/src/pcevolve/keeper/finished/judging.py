@@ -309,7 +309,8 @@ def _say_worth(found: Worth, many: str) -> str:
         share = _spell(found.share, " %")
         way = f"the dataset's accuracy covers {share} of the distance from chance to the accuracy of the private {many}"
     free = [_spell_lead(each, name) for name, each in found.ahead.items()]
-    return "; ".join([f"{join([way, *free])} ({by}; 95 % intervals)", *left_out])
+    lead = f"; the dataset is {join(free)}" if free else ""
+    return "; ".join([f"{way}{lead} ({by}; 95 % intervals)", *left_out])
 
 
 def _say_failure(name: str, many: str, why: Failure) -> str:
@@ -319,11 +320,11 @@ def _say_failure(name: str, many: str, why: Failure) -> str:
 
 
 def _spell_lead(lead: Interval, name: str) -> str:
-    """State how far the dataset is ahead of another set, or behind it."""
+    """State by how many points the dataset's accuracy is above or below that of another set."""
     mean, low, high = (round(100 * each) for each in lead)
-    far, way = spell_count(abs(mean), "point"), "ahead of" if lead.mean >= 0 else "behind"
+    far, way = spell_count(abs(mean), "point"), "above" if lead.mean >= 0 else "below"
     if low < 0 < high:
-        return f"{far} {way} {name} ({-low} behind to {high} ahead)"
+        return f"{far} {way} {name} ({-low} below to {high} above)"
     least, most = sorted((abs(low), abs(high)))
     return f"{far} ({least} to {most}) {way} {name}"
 

@@ -196,11 +196,10 @@ def _sizes(plan: PublicPlan) -> str:
 def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
     """Describe how the dataset got its appearance; ``given`` is the appearance that its images were given."""
     matched = ". The tone, colour, sharpness and position of its images were matched to six released numbers"
-    nearer = "because the images lie nearer to the released class means in this form"
     if plan.method.appearance == "auto":
-        return (
-            f"{matched}, {nearer}" if given else f". Its images were left as the provider sent them, {nearer}"
-        )
+        words = matched if given else matched.replace("were matched to six", "were not matched to the six")
+        change = "after" if given else "without"
+        return f"{words}, because the images lie nearer to the released class means {change} this change"
     return matched if given else ""
 
 

@@ -311,7 +311,7 @@ def _classifier(plan: PublicPlan) -> str:
         f"a frame made from {'synthetic candidates' if plan.library is None else 'images of the library'}"
     )
     frame = (
-        f"the public frame with sha256 {plan.encoder.frame} joined with {candidates}"
+        f"put together from the public frame (sha256 {plan.encoder.frame}) and {candidates}"
         if plan.encoder.frame
         else candidates
     )

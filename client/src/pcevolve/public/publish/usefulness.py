@@ -131,8 +131,9 @@ class Assessment(AssessedFigures):
         """State the figures in sentences; ``kind`` is the dataset's kind."""
         unlike, many = MODALITIES[kind].far_unlike, MODALITIES[kind].nouns.many
         strange = (
-            f"The nearest quarter of them lies at {self.nearest:.2f} clipping radii. (A different domain is assumed "
-            f"above {BOUNDS.strange:g} if this value also exceeds {100 * BOUNDS.uniform:g} % of the mean distance.)"
+            f"The nearest quarter of them lies at {self.nearest:.2f} clipping radii. (If this "
+            f"distance is above {BOUNDS.strange:g} and also above {100 * BOUNDS.uniform:g} % of the mean distance, a "
+            "different domain is assumed.)"
             if unlike is None
             else f"(A different domain is assumed above {BOUNDS.far:g} if the cosine of the classes is also below "
             f"{unlike:g}.)"
@@ -146,8 +147,9 @@ class Assessment(AssessedFigures):
         words = (
             ""
             if self.words_agree is None
-            else f" Of the {many} made from words alone, the share that match their class is {self.words_agree:.2f} "
-            f"on a scale from 0 (chance) to 1 (all). From {BOUNDS.matched:g} on, spending epsilon adds nothing."
+            else f" {many.capitalize()} made from words alone match their class with a score of {self.words_agree:.2f} "
+            f"on a scale from 0 (as often as by chance) to 1 (always). From {BOUNDS.matched:g} on, spending epsilon "
+            "adds nothing."
         )
         return (
             f"{self._apart} The {many} lie on average {self.distance:.2f} clipping radii from the released mean of "
@@ -160,10 +162,10 @@ class Assessment(AssessedFigures):
         far, made = f"{self.distance:.2f} clipping radii from the released means", MODALITIES[kind]
         many = made.nouns.many
         if self.word(kind) == "useful":
-            differ = "the classes differ in the same way as yours"
+            differ = "the dataset's classes differ from each other in the same way as yours"
             if self._agreement_decides:
                 return f"{differ} (cosine {self.agreement:.2f}; {self._least_alike:g} or more is good)"
-            return f"the {many} lie near your domain ({far}), and {differ}"
+            return f"the {many} lie near your domain, and {differ}"
         if self.word(kind) == "not useful":
             if made.far_unlike is not None:
                 return f"the {many} are of another domain ({far}; in your domain at most {BOUNDS.far:g})"
@@ -174,8 +176,8 @@ class Assessment(AssessedFigures):
             )
         if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
             return (
-                f"spending epsilon adds nothing: of the {many} made from words alone, the share that match their "
-                f"class is {self.words_agree:.2f} on a scale from 0 (chance) to 1 (all)"
+                f"spending epsilon adds nothing: {many} made from words alone match their class with a score of "
+                f"{self.words_agree:.2f} on a scale from 0 (as often as by chance) to 1 (always)"
             )
         if self._hidden:
             return (
@@ -185,7 +187,7 @@ class Assessment(AssessedFigures):
         if self._is_far:
             return f"the {many} do not lie near your domain ({far}; {BOUNDS.near:g} or less is near)"
         cosine = f"cosine {self.agreement:.2f}; {self._least_alike:g} or more is good"
-        return f"the classes do not differ in the same way as yours ({cosine})"
+        return f"the dataset's classes do not differ from each other in the same way as yours ({cosine})"
 
     @property
     def _apart(self) -> str:

@@ -211,10 +211,10 @@ METHOD = Method(
     name="dp-means",
     summary="Class means are released once, with Gaussian noise. Selecting from them costs no further privacy",
     guarantee=(
-        "(epsilon, delta)-DP by Gaussian differential privacy. One release contains, for each class, the sum of its "
-        "clipped, publicly centred embeddings. The sums of all classes together have L2 sensitivity R under add-remove "
-        "and 2 R under replace-one, where R is the public clip radius. Every selection is post-processing of this "
-        "release"
+        "(epsilon, delta)-DP by Gaussian differential privacy. The release of the class means contains, for each "
+        "class, the sum of its embeddings. A public centre is subtracted from each embedding, and the difference is "
+        "clipped. The sums of all classes together have L2 sensitivity R under add-remove and 2 R under replace-one, "
+        "where R is the public clip radius. Every selection is post-processing of this release"
     ),
     selector=Means,
     tight=gaussian_once,
@@ -234,11 +234,11 @@ METHOD = Method(
     keep="selected",
     appearance="auto",
     centre_first=(
-        "(epsilon, delta)-DP by Gaussian differential privacy. One release consists of two noisy parts, both computed "
-        "from publicly centred embeddings. The first part is the sum of all embeddings, each clipped to the public "
-        "radius R. Its L2 sensitivity is R under add-remove and 2 R under replace-one. It gives the centre. The second "
-        "part contains, for each class, the sum of the deviations from that centre, each clipped to R/2. The L2 "
-        "sensitivity of all classes together is R/2 under add-remove and R under replace-one. Every selection is "
-        "post-processing of this release"
+        "(epsilon, delta)-DP by Gaussian differential privacy. The release of the class means consists of two noisy "
+        "parts. Both are computed from embeddings from which a public centre was subtracted. The first part is the sum "
+        "of all embeddings, each clipped to the public radius R. Its L2 sensitivity is R under add-remove and 2 R "
+        "under replace-one. The first part gives the centre of all classes. The second part contains, for each class, "
+        "the sum of the deviations from that centre, each clipped to R/2. The L2 sensitivity of all classes together "
+        "is R/2 under add-remove and R under replace-one. Every selection is post-processing of this release"
     ),
 )

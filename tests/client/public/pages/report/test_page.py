@@ -34,7 +34,8 @@ def test_the_first_screen_comes_before_any_figure_and_has_the_odds_of_the_whole_
     events = [Event("exponential", "5/2", 4)]
     share = math.ceil(100 * most_true_positives(events, 0.05))
     text = page(finished()).text
-    assert f"An attacker detects at most {share} %; guessing would detect 5 %." in text
+    odds = f"detects at most {share} % of those used; guessing would detect 5 %."
+    assert f"An attacker who wrongly accuses 5 % of those not used {odds}" in text
     assert "the probability that a selected image is" in text
     assert (
         text.index("What was sent")

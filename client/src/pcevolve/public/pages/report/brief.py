@@ -89,8 +89,8 @@ def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
         else "releases described below, whose noise protects nobody"
     )
     return (
-        f"Private {nouns.many}, their file names and embeddings, and everything else computed from them, except the "
-        f"{noisy}. From these releases, the provider learns {seen}. The released numbers are "
+        f"No private {nouns.one}, file name or embedding was sent, and nothing else computed from them, with one "
+        f"exception: the {noisy}. From these releases, the provider learns {seen}. The released numbers are "
         "in the dataset and in the record."
     )
 
@@ -112,7 +112,10 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
         f"In the worst case, an attacker knows all other {many} and tries to tell whether {unit} {verb} {used}{other}. "
         f"At a {ALARMS} % false-positive rate, membership inference detects at most {count_found_members(paid)} %."
     )
-    short = f"An attacker detects at most {count_found_members(paid)} %; guessing would detect {ALARMS} %."
+    short = (
+        f"An attacker who wrongly accuses {ALARMS} % of those not used detects at most {count_found_members(paid)} % "
+        f"of those used; guessing would detect {ALARMS} %."
+    )
     return Odds(short, words, _together(plan, paid))
 
 

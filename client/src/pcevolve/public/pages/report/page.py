@@ -161,6 +161,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
     return {
         "plan": plan,
         "method": chosen_by.summary,
+        "describes_appearance": 0 in run.receipts,
         "manifest": run.manifest,
         "assessment": run.record.assessment,
         "guarantee": guarantee,
