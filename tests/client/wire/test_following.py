@@ -168,7 +168,9 @@ def test_what_is_no_release_is_refused_before_anything_is_sent(evolved, native, 
     with pytest.raises(pcevolve.TranscriptError, match="is not the file that was released"):
         vary(native, tmp_path)
     shutil.rmtree(source.folder / "release")
-    with pytest.raises(pcevolve.UsageError, match="contains an unfinished run"):
+    with pytest.raises(
+        pcevolve.UsageError, match="an unfinished run: continue it with pcevolve run --resume"
+    ):
         vary(native, tmp_path)
     shutil.copytree(tmp_path / "kept", source.folder, dirs_exist_ok=True)
     manifest = json.loads((source.folder / "release" / "manifest.json").read_text())
