@@ -87,10 +87,10 @@ def test_a_server_of_images_and_of_texts_gives_each_what_it_asks_for(both):
     image = {"prompt": "a cat", "width": 64, "height": 32}
     assert both.post(wire.TEXT_TO_IMAGE, json=image).status_code == 200
     assert read_refusal(post(both, model="fake")) == (
-        422, "model: maker/fake has text-to-image, image-to-image, not chat",
+        422, "model: maker/fake supports text-to-image, image-to-image, not chat",
     )  # fmt: skip
     assert read_refusal(both.post(wire.TEXT_TO_IMAGE, json={**image, "model": "tiny"})) == (
-        422, "model: tiny has chat, not text-to-image",
+        422, "model: tiny supports chat, not text-to-image",
     )  # fmt: skip
     listed = both.get(wire.MODELS).json()["data"]
     assert ["base_resolution" in each for each in listed] == [True, False]

@@ -153,5 +153,5 @@ def test_advice_out_of_bounds_breaks_the_contract(wrong):
 def test_test_data_beside_data_that_come_with_the_client_are_refused_and_not_passed_over(private, tmp_path):
     spoken = {"dialect": "chat"} if private == "terms" else {}
     asked = {"private": private, "domain": "x", "out": tmp_path / "run", "test": tmp_path, **spoken}
-    with pytest.raises(UsageError, match=r"--test is for .*: leave it out"):
+    with pytest.raises(UsageError, match=r"--test is only for your own .*: leave this option out"):
         check_run(RunConfig.of(asked))

@@ -26,7 +26,7 @@ Row = Act | tuple[Act, str]
 Events = list[Event]
 SECRET = b"patient 17: positive"
 NAMED = re.compile(
-    r"\bline \d+|\brelease/|\btranscript/|receipt for iteration \d|\.(html|json|toml)\b|^'.+' belongs|"
+    r"\bline \d+|\brelease/|\btranscript/|receipt for iteration \d|\.(html|json|toml)\b|^'.+' does not belong|"
     r"^\w+ is a (link|pipe)"
 )
 """A fault that says where to look: a line, a file, or a receipt by its round."""

@@ -84,7 +84,7 @@ def test_a_cap_below_what_is_spent_says_that_no_run_on_these_data_can_follow(com
 def test_before_the_first_run_there_is_no_ledger_which_is_no_error(command, words):
     told = command(*words, *LEDGER)
     assert (told.code, told.said) == (0, "")
-    assert told.out.startswith("no ledger yet at ledger.sqlite, so no run has spent anything")
+    assert told.out.startswith("there is no ledger yet at ledger.sqlite, so no run has spent anything")
     assert told.out.count("\n") == 1
     if words != ("budget", "cap"):
         told = command(*words, "--json", *LEDGER)

@@ -39,7 +39,7 @@ def test_a_key_that_others_can_read_is_refused(tmp_path):
     path = tmp_path / "own.key"
     make_key(1).save(path)
     path.chmod(0o640)
-    with pytest.raises(UsageError, match="others can read it"):
+    with pytest.raises(UsageError, match="other users can read this file"):
         OwnerKey.load(path)
 
 

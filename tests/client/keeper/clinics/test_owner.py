@@ -129,7 +129,7 @@ def test_nothing_is_answered_before_somebody_agreed(asked):
     with pytest.raises(ProtocolError, match="before a plan was considered"):
         owner.answer(messages.Answer(question=asked.question))
     assert not owner.consider(messages.Consider()).is_agreed
-    with pytest.raises(ProtocolError, match="before the owner agreed"):
+    with pytest.raises(ProtocolError, match="before the owner has agreed"):
         owner.answer(messages.Answer(question=asked.question))
 
 
@@ -154,7 +154,7 @@ def test_the_front_cannot_agree_in_place_of_the_person(asked):
     plan = owner.consider(messages.Consider()).plan
     with pytest.raises(DeclinedError):
         owner.agree(messages.Agree(plan=plan))
-    with pytest.raises(ProtocolError, match="before the owner agreed"):
+    with pytest.raises(ProtocolError, match="before the owner has agreed"):
         owner.answer(messages.Answer(question=asked.question))
     assert not asked.make_owner(0).consider(messages.Consider()).is_agreed
 
@@ -226,7 +226,7 @@ def test_a_plan_of_more_than_an_owner_allows_is_refused_whatever_its_delta(
 ):
     asked = bring_together(tmp_path, clinics_api, delta=delta)
     asked.most = Fraction(most)
-    said = f"more than --max-epsilon {most}: nothing was spent"
+    said = f"more than --max-epsilon {most}; nothing was spent"
     with nullcontext() if fits else pytest.raises(BudgetError, match=said):
         asked.carry_out()
     assert (count_draws(asked) > 0) is fits

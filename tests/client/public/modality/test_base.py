@@ -57,6 +57,7 @@ KINDS = {"image", "images", "text", "texts"}
 CLASSES = {"Images", "Texts", "ImageMedium", "TextMedium"}
 OF_ANOTHER_MEANING = {
     "public/media/answering.py": ["part.get('type', 'text') not in _TEXT_TYPES"],  # a part of a chat's answer
+    "app/cli/reference.py": ["kind == 'text'"],  # a kind of option
     "public/config/workflow.py": ["role == 'image'"],  # what a node takes
     "wire/providers/getimg.py": ["'image' in answer"],  # a field of an answer
 }

@@ -70,5 +70,5 @@ def test_whoever_is_given_another_folder_says_so_in_the_same_words(tmp_path: Pat
     with pytest.raises(ClientError) as read:
         RunReader.strict(tmp_path)
     assert all(
-        each.startswith(f"{tmp_path} is not the folder of a run: it ") for each in [*told, str(read.value)]
+        each.startswith(f"{tmp_path} is not the folder of a run: ") for each in [*told, str(read.value)]
     )

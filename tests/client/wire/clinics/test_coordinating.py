@@ -164,7 +164,7 @@ def test_a_finished_run_is_gone_through_again_and_nobody_is_asked(tmp_path, clin
 
 def test_a_method_that_draws_is_refused_before_anything_is_sent(tmp_path, clinics_api, clinics_heard):
     for method in ("pcevolve", "jvem", "pe-em", "random", "t2i"):
-        with pytest.raises(UsageError, match="no sums"):
+        with pytest.raises(UsageError, match="its releases are not sums"):
             bring_together(tmp_path / method, clinics_api, method=method).carry_out()
     assert clinics_heard == []
 

@@ -80,7 +80,7 @@ def test_a_first_contact_that_fails_is_made_again_by_the_same_command_for_there_
         raise Busy("HTTP 429", asked)
 
     patience = RetryPolicy(seconds=5, first=1, sleep=lambda seconds: None, hint="HTTPS_PROXY is not used")
-    limits = ("provider.first_contact of 1 s", "provider.patience of 5 s")
+    limits = ("provider.first_contact allows (1 s)", "provider.patience allows (5 s)")
     for policy, limit in zip((patience.for_first_contact(), patience.before_plan()), limits, strict=True):
         with pytest.raises(ProviderUnreachableError, match=", run the same command again") as error:
             policy.until_answered(busy)
@@ -94,7 +94,9 @@ def test_a_first_contact_that_loads_is_waited_for_as_long_as_any_and_told_so():
     def loading() -> str:
         raise Busy("HTTP 503", "9", loading=True)
 
-    with pytest.raises(ProviderUnreachableError, match=r"9 seconds .*more than provider\.patience of 5 s"):
+    with pytest.raises(
+        ProviderUnreachableError, match=r"9 seconds .*longer than provider\.patience allows \(5 s\)"
+    ):
         RetryPolicy(seconds=5, first=1).for_first_contact().until_answered(loading)
 
 
