@@ -259,6 +259,7 @@ LogisticRegression().fit(numpy.eye(4), [0, 1, 0, 1])
 pyarrow.parquet.write_table(pyarrow.table({"a": [1]}), folder + "/table")
 PIL.Image.new("RGB", (8, 8)).save(folder + "/a.png")
 assert threadpoolctl.threadpool_info() and tempfile.gettempdir() == folder
+assert torch.get_num_threads() == len(os.sched_getaffinity(0))
 print("done", numpy.__name__)
 """
 
@@ -267,7 +268,11 @@ print("done", numpy.__name__)
 def test_libraries_load_and_train_in_a_keeper(tmp_path: Path) -> None:
     pytest.importorskip("open_clip")
     done = subprocess.run(
-        [sys.executable, "-P", "-c", LIBRARIES, str(tmp_path)], capture_output=True, text=True, timeout=300
+        [sys.executable, "-P", "-c", LIBRARIES, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"},
     )
     assert (done.stdout, done.stderr) == ("done numpy\n", "")
 

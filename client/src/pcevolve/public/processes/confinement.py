@@ -288,6 +288,9 @@ def _confine(
     os.environ["JOBLIB_MULTIPROCESSING"] = (
         "0"  # scikit-learn would try to start processes, and warn that it cannot
     )
+    # MKL counts processors by moving itself to each, which is forbidden: torch would compute in one thread.
+    os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
+    os.environ.setdefault("MKL_DYNAMIC", "FALSE")
     own = may_signal(profile, (os.getpid(), *children))
     try:
         if can.landlock and reads is not None:
