@@ -44,7 +44,7 @@ from pcevolve.public.encoders import JOINED
 from pcevolve.public.geometry.distances import squared_distances
 from pcevolve.public.geometry.frame import MOST_AXES, project
 from pcevolve.public.publish.usefulness import BOUNDS
-from pcevolve.public.selectors.means import aims_of, means_of, rank
+from pcevolve.public.selectors.means import aims_of, rank
 from pcevolve.public.selectors.selection import Measurement, SelectionInput
 from pcevolve.public.selectors.sums import CentreFirst
 
@@ -109,17 +109,15 @@ def measure(case: Dataset, eyes: Eyes, folder: Path, by: str = HEAD) -> list[Row
     if case.voter == JOINED:
         events = made.method.plan_events(made.plan)[scene.iteration]
         plain = _unshrink(made.watch.measured, scene, events)
-        for called, released in (("checks", plain), ("drawn_checks", means_of(made.watch.measured))):
-            found_by_halves = cross_check(made.watch.measured, scene, released)
-            row[called] = [round(each, 4) for each in found_by_halves]
+        row["checks"] = [round(each, 4) for each in cross_check(made.watch.measured, scene, plain)]
     return [row]
 
 
 def cross_check(measured: Measurement, scene: SelectionInput, released: FloatArray) -> tuple[float, float]:
-    """What each half of the release says of what the other half alone would have picked, as cosines.
+    """Return how well each half of the release agrees with the picks of the other half alone, as cosines.
 
     Args:
-        released: What is compared with, float64 ``(classes, k)``: class means, or deviations as they were drawn.
+        released: The class means' deviations as they were drawn, float64 ``(classes, k)``.
     """
     points = [
         project(pool[np.isfinite(pool).all(axis=1)], measured["centre"], measured["axes"])

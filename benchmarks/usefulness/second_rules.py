@@ -47,7 +47,7 @@ def _agrees(row: Row) -> float:
 
 
 def _second_look(row: Row) -> float:
-    """What both halves say of each other's picks; nothing where noise hides the classes."""
+    """Return how well each half agrees with the other's picks, on average; -1 where noise hides the classes."""
     return float(np.mean(row["checks"])) if row["classes_apart"] >= BOUNDS.distinct else -1.0
 
 

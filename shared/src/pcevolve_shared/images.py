@@ -131,7 +131,8 @@ def encode(
     Args:
         image: Any image. It is converted to RGB.
         output_format: The file's format.
-        fast: Compress a PNG by run lengths alone. This takes a third of the time, and colour images are not larger.
+        fast: Compress a PNG by run lengths alone. This takes a fifth to two fifths of the time. Photographs become
+            at most an eighth larger, some of them smaller, and grey images up to two thirds larger.
     """
     buffer = io.BytesIO()
     clean = _clean(image.convert("RGB"))

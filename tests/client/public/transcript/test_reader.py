@@ -69,6 +69,10 @@ def test_whoever_is_given_another_folder_says_so_in_the_same_words(tmp_path: Pat
         told.append(str(error.value))
     with pytest.raises(ClientError) as read:
         RunReader.strict(tmp_path)
-    assert all(
-        each.startswith(f"{tmp_path} is not the folder of a run: ") for each in [*told, str(read.value)]
+    audited, held, claimed = (each.removeprefix(f"{tmp_path} is not the folder of a run: ") for each in told)
+    assert {audited, held, str(read.value).removeprefix(f"{tmp_path} is not the folder of a run: ")} == {
+        "it has no transcript"
+    }
+    assert claimed.startswith(
+        "the folder contains other files; choose another --out; nothing was overwritten"
     )

@@ -237,20 +237,13 @@ def _convolve(state: State, name: str, x: Array, stride: int = 1) -> Array:
 def _normalise(state: State, name: str, x: Array) -> Array:
     """Normalise groups of channels, in place."""
     grouped = x.reshape(GROUPS, -1)
-    grouped -= _average(grouped)
-    variances = _average(np.square(grouped))
+    grouped -= grouped.mean(axis=1, keepdims=True)
+    variances = np.square(grouped).mean(axis=1, keepdims=True)
     variances += np.float32(_NORM_EPSILON)
     grouped /= np.sqrt(variances)
     x *= state[f"{name}.weight"][:, None, None]
     x += state[f"{name}.bias"][:, None, None]
     return x
-
-
-def _average(rows: Array) -> Array:
-    """Average each row, ``(rows, 1)``. The result is bit for bit that of ``mean``, which takes twice as long."""
-    sums = np.add.reduce(rows, axis=1, keepdims=True)
-    sums /= rows.shape[1]
-    return sums
 
 
 def _silu(x: Array) -> Array:
@@ -270,7 +263,6 @@ def _pool(x: Array, cells: int) -> Array:
 def _describe(x: Array) -> tuple[Array, Array]:
     """Return the mean and the standard deviation over positions of each channel, each ``(channels,)``."""
     rows = x.reshape(len(x), -1)
-    means = _average(rows)
-    centred = rows - means
-    variances = _average(np.square(centred, out=centred))
-    return means.ravel(), np.sqrt(variances + np.float32(LEAST_VARIANCE)).ravel()
+    means = rows.mean(axis=1)
+    variances = np.square(rows - means[:, None]).mean(axis=1)
+    return means, np.sqrt(variances + np.float32(LEAST_VARIANCE))

@@ -12,11 +12,13 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 from pcevolve.public.processes.confinement import (
     ConfinementError,
+    Enforcement,
     confine_keeper,
     confine_runner,
     confine_worker,
@@ -31,18 +33,10 @@ RUNNER: Final = "runner"
 """The role with the network. No other role has the network."""
 WORKER: Final = "worker"
 """The role that does the work of a command without network on behalf of a Python program."""
-USED_LATER: Final = (
-    *(
-        "concurrent.futures.thread",
-        "decimal",
-        "fractions",
-        "hashlib",
-        "importlib.metadata",
-        "ipaddress",
-        "logging",
-    ),
-    *("pathlib", "platform", "secrets", "shutil", "tempfile", "urllib.parse", "uuid", "zoneinfo"),
-)
+USED_LATER: Final = """
+concurrent.futures.thread decimal fractions hashlib importlib.metadata ipaddress logging pathlib platform secrets
+shutil tempfile urllib.parse uuid zoneinfo
+""".split()  # noqa: SIM905 - a list would take a line for each
 """Modules of the standard library that keeper and runner load anyway, while they wait for their order."""
 FAULTY: Final = 70
 """Exit code of a process that could not be confined and therefore did nothing."""
@@ -67,27 +61,7 @@ def main() -> None:
     # Otherwise pydantic looks for plugins in every installed package, and runs them.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     try:
-        if "door" in order["orders"]:  # the client is another command: it is let in while there are sockets
-            from pcevolve.public.processes.doorway import (  # sockets, which no other child loads
-                admit,
-                open_pipe,
-            )
-
-            connection, order["orders"]["is_cut_off"] = admit(order["orders"]["door"])
-            pipes.append(open_pipe(connection))
-        door = [each for pipe in pipes for each in pipe.descriptors]
-        if is_listening := "listen" in order["orders"]:
-            from pcevolve.public.processes.doorway import listen  # as above
-
-            order["orders"]["listener"] = listen(*order["orders"]["listen"])
-            door.append(order["orders"]["listener"])
-        if role == WORKER:
-            enforced = confine_worker([*list_system_paths(), *order["reads"]], order["writes"])
-        elif role != RUNNER:
-            enforced = confine_keeper([*list_system_paths(), *order["reads"]], order["writes"], door=door)
-        else:
-            reads = [*list_system_paths(), *list_network_paths(), *order["reads"]]
-            enforced = confine_runner(reads, order["writes"], door=door, accepts=is_listening)
+        enforced = _confine(role, order, pipes)
     except ConfinementError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(FAULTY)
@@ -99,6 +73,31 @@ def main() -> None:
         gc.enable()
         work(order["orders"], enforced, *pipes)
         order = read_order(pipes[0])
+
+
+def _confine(role: str, order: Mapping[str, Any], pipes: list[Pipe]) -> Enforcement:
+    """Confine this process as its role and its order demand.
+
+    What must exist before is made first: the client's connection, which joins ``pipes``, and the listening socket.
+    """
+    orders = order["orders"]
+    if "door" in orders:  # the client is another command: it is let in while there are sockets
+        from pcevolve.public.processes.doorway import admit, open_pipe  # sockets, which no other child loads
+
+        connection, orders["is_cut_off"] = admit(orders["door"])
+        pipes.append(open_pipe(connection))
+    door = [each for pipe in pipes for each in pipe.descriptors]
+    if is_listening := "listen" in orders:
+        from pcevolve.public.processes.doorway import listen  # as above
+
+        orders["listener"] = listen(*orders["listen"])
+        door.append(orders["listener"])
+    reads = [*list_system_paths(), *order["reads"]]
+    if role == WORKER:
+        return confine_worker(reads, order["writes"])
+    if role != RUNNER:
+        return confine_keeper(reads, order["writes"], door=door)
+    return confine_runner([*list_network_paths(), *reads], order["writes"], door=door, accepts=is_listening)
 
 
 def _end_with(parent: int) -> None:

@@ -20,7 +20,6 @@ from pcevolve.public.media.images.appearance import (
     Appearance,
     blur,
     find_position,
-    find_quantiles,
     find_released_appearance,
     move,
 )
@@ -126,14 +125,6 @@ def test_a_blur_is_scipy_s_but_for_rounding_at_the_edges_too(deviation):
     pixels = np.random.default_rng(4).random((21, 40, 3))
     expected = gaussian_filter(pixels, (deviation, deviation, 0), mode="nearest")
     np.testing.assert_allclose(blur(pixels, deviation), expected, rtol=1e-14)
-
-
-@settings(max_examples=examples(200), deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 5000), angles)
-def test_quantiles_are_numpy_s_bit_for_bit(seed, size, share):
-    values = np.random.default_rng(seed).random(size)
-    shares = (0.0, share, 0.02, 0.98, 1.0)
-    assert find_quantiles(values, *shares) == np.quantile(values, shares).tolist()
 
 
 def test_the_released_appearance_is_found_among_receipts_unless_the_last_says_that_it_is_not_taken_on():

@@ -293,21 +293,8 @@ def _ground_and_ink(luminance: FloatArray) -> tuple[float, float]:
     inside = np.zeros(luminance.shape, dtype=bool)
     inside[rim:-rim, rim:-rim] = True
     ground = float(np.median(luminance[~inside]))
-    dark, bright = find_quantiles(luminance, DARKEST, BRIGHTEST)
+    dark, bright = np.quantile(luminance, (DARKEST, BRIGHTEST))
     return ground, float(bright if bright - ground >= ground - dark else dark)
-
-
-def find_quantiles(values: FloatArray, *shares: float) -> list[float]:
-    """Return quantiles, bit for bit those of ``np.quantile``, in half the time."""
-    places = [share * (values.size - 1) for share in shares]
-    nearest = [(int(place), min(int(place) + 1, values.size - 1)) for place in places]
-    ordered = np.partition(values, [each for both in nearest for each in both], axis=None)
-    found = []
-    for place, (below, above) in zip(places, nearest, strict=True):
-        low, high, way = float(ordered[below]), float(ordered[above]), place - below
-        # Interpolated from the nearer of both values, as NumPy does.
-        found.append(high - (high - low) * (1 - way) if way >= 0.5 else low + (high - low) * way)
-    return found
 
 
 def _position(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
@@ -324,7 +311,7 @@ def _sharpness(pixels: FloatArray, contrast: float) -> float:
     """Measure sharpness at 64 pixels across, so that a sharp edge is equally wide in large and small images."""
     luminance = _at_scale(_luminance(pixels))
     down, across = np.diff(luminance, axis=0)[:, :-1], np.diff(luminance, axis=1)[:-1, :]
-    (steepest,) = find_quantiles(np.hypot(down, across), BRIGHTEST)
+    steepest = np.quantile(np.hypot(down, across), BRIGHTEST)
     return _angle(float(min(steepest / (abs(contrast) + 0.1), 1.0)))
 
 
