@@ -39,7 +39,7 @@ def pauses_of(asked: str, seconds: float, sleep: Callable[[float], object] | Non
             (unbelieved, 0, 1)
             for unbelieved in ("Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2015 07:28:00")
         ),
-        *((unbelieved, 0, 1) for unbelieved in ("-5", "1e9", "\u0663", "")),
+        *((unbelieved, 0, 1) for unbelieved in ("-5", "1e9", "NaN", "\u0663", "")),
     ],
 )
 def test_retry_after_is_seconds_or_a_date_and_anything_else_is_not_believed(asked, least, most):
